@@ -1,0 +1,59 @@
+# From a fresh clone to the book. Needs make, git and Python 3.11 or later; `make help` lists the rest.
+
+# The interpreter for .venv, as in `make PYTHON=python3.12`; of several, the first that serves.
+PYTHON ?= python3.13 python3.12 python3.11 python3
+
+# The rules of the Snakefile call their commands by name, so the environment leads the PATH.
+in_venv = PATH="$(CURDIR)/.venv/bin:$$PATH"
+
+.PHONY: all test quick bench clean help
+
+all: .venv/project.stamp ## make everything that is stale: artifacts, figures, tables, the book
+	$(in_venv) snakemake all --cores all
+
+test: .venv/project.stamp ## lint, types, every artifact solved again, the whole test suite
+	$(in_venv) ruff check
+	$(in_venv) ruff format --check
+	$(in_venv) snakefmt --check Snakefile
+	$(in_venv) mypy
+	$(in_venv) mlsysim verify
+	$(in_venv) pytest --numprocesses auto
+
+quick: .venv/project.stamp ## the tests that take seconds
+	$(in_venv) pytest -m "not pipeline and not browser"
+
+bench: .venv/project.stamp ## start-up, no-op and solver times beside their goals
+	$(in_venv) python tests/bench.py
+
+clean: ## remove what is generated and not versioned; .venv stays
+	rm -rf build .snakemake
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1: /p' Makefile
+
+# The stamp is a copy of the lock that was installed: one that was only touched, or switched to and
+# fro, installs nothing. It is written last, so an interrupted set-up starts again from nothing.
+# Interpreters are tried, not looked up: a name on the PATH may be a stub that only prints an error.
+.venv/requirements.stamp: requirements.lock
+	@cmp -s $< $@ && touch $@ && exit; found=; \
+	for python in $(PYTHON); do \
+	  $$python -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	    && found=$$python && break; \
+	done; \
+	if [ -z "$$found" ]; then \
+	  echo "No Python 3.11 or later with venv and ensurepip among: $(PYTHON)." \
+	    "Name one: make PYTHON=/path/to/python" >&2; \
+	  exit 1; \
+	fi; \
+	echo "Setting up .venv with $$($$found --version) from $<; this takes a minute." && \
+	$$found -m venv --clear .venv && \
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $< && \
+	.venv/bin/python -m pip check --disable-pip-version-check && \
+	cp $< $@
+
+# The metadata that setuptools leaves beside the sources would be found a second time at run time.
+.venv/project.stamp: .venv/requirements.stamp pyproject.toml
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --no-deps --no-build-isolation --editable . && \
+	rm -rf mlsysim.egg-info && \
+	touch $@

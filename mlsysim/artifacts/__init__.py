@@ -1,0 +1,1 @@
+"""Artifacts: a scenario becomes a versioned JSON file, fresh or stale by its content alone."""

@@ -1,0 +1,217 @@
+"""Which code makes an artifact, as digests that comments and layout cannot move.
+
+The modules are the static closure of imports from the one that defines the scenario's class. Each
+is digested as its syntax tree, written by our own walk because the standard dump differs between
+Python versions. Texts that an artifact prints count too: docstrings of classes and outputs, and
+comments that start with ASSUME.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from mlsysim import paths
+from mlsysim.artifacts.canonical import digest
+from mlsysim.errors import InputError, nearest
+
+__all__ = ["Module", "closure", "closure_of_kind", "libraries", "module"]
+
+_SILENT = ("ctx", "kind", "type_comment")
+_PRINTED = ("property", "cached_property", "output")
+_PACKAGE = paths.PACKAGE.name
+# An artifact is made by the module of its kind, and by these.
+_MAKERS = (f"{_PACKAGE}.artifacts.making", f"{_PACKAGE}.registry.collections")
+
+
+@dataclass(frozen=True)
+class Module:
+    """One source file: its digest, what it imports, and the assumptions it states."""
+
+    digest: str
+    imports: tuple[str, ...]
+    libraries: tuple[str, ...]
+    assumptions: tuple[str, ...]
+
+
+def closure(*starts: str) -> dict[str, Module]:
+    """The modules of this package that the starting ones import, directly or not, sorted."""
+    todo, seen = list(starts), {}
+    while todo:
+        name = todo.pop()
+        path = _file(name)
+        if path is None or name in seen:
+            continue
+        seen[name] = module(path)
+        todo += [
+            name.rsplit(".", depth)[0] for depth in range(1, name.count(".") + 1)
+        ]  # parents run too
+        todo += seen[name].imports
+    return dict(sorted(seen.items()))
+
+
+def closure_of_kind(kind: str) -> dict[str, Module]:
+    """The modules that can move a digit or a text in the artifacts of a scenario class."""
+    kinds = _kinds()
+    if kind not in kinds:
+        raise InputError(f"kind {kind!r} is no scenario class; {nearest(kind, kinds)}")
+    return closure(kinds[kind], *_MAKERS)
+
+
+def libraries(modules: dict[str, Module]) -> dict[str, str]:
+    """The version of each third-party library that the modules import, from requirements.lock."""
+    pins = _pins()
+    names = sorted({name for each in modules.values() for name in each.libraries})
+    return {name: pins.get(name, "not pinned") for name in names}
+
+
+def module(path: Path) -> Module:
+    """The module in a file; a text file of that name beside it (units.txt) is part of it."""
+    data = path.with_suffix(".txt")
+    return _module(path, path.read_bytes(), data.read_bytes() if data.is_file() else b"")
+
+
+@cache
+def _module(path: Path, source: bytes, data: bytes) -> Module:
+    tree = ast.parse(source)
+    assumptions = tuple(_assumptions(source.decode()))
+    content = "\n".join((_text(tree), *assumptions, *_data_lines(data)))
+    ours, theirs = _imports(tree, path)
+    return Module(digest=digest(content), imports=ours, libraries=theirs, assumptions=assumptions)
+
+
+def _text(node: object) -> str:
+    """A syntax tree as text: nodes and fields that are not empty, without silent docstrings."""
+    if isinstance(node, ast.AST):
+        fields = dict(ast.iter_fields(node))
+        body = fields.get("body")
+        if isinstance(body, list) and _is_docstring(body) and not _prints_docstring(node):
+            fields["body"] = body[1:]
+        inner = "".join(
+            f" {name}:{_text(value)}"
+            for name, value in fields.items()
+            if name not in _SILENT and value is not None and value != []
+        )
+        return f"({type(node).__name__}{inner})"
+    if isinstance(node, list):
+        return "[" + "".join(map(_text, node)) + "]"
+    return ascii(node)
+
+
+def _is_docstring(body: list[ast.stmt]) -> bool:
+    first = body[0] if body else None
+    return (
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and isinstance(first.value.value, str)
+    )
+
+
+def _prints_docstring(node: ast.AST) -> bool:
+    """Classes and outputs: their docstrings are what a reader sees of an artifact."""
+    if isinstance(node, ast.ClassDef):
+        return True
+    decorators = getattr(node, "decorator_list", [])
+    called = [d.func if isinstance(d, ast.Call) else d for d in decorators]
+    return any(isinstance(d, ast.Name) and d.id in _PRINTED for d in called)
+
+
+def _assumptions(source: str) -> list[str]:
+    """Comments that start with ASSUME, each with the comment lines under it, as one line."""
+    found: list[str] = []
+    open_ = False
+    for line in source.splitlines():
+        comment = re.fullmatch(r"\s*#\s?(.*)", line)
+        if comment and comment[1].startswith("ASSUME "):
+            found.append(comment[1].removeprefix("ASSUME ").strip())
+            open_ = True
+        elif comment and open_:
+            found[-1] += " " + comment[1].strip()
+        else:
+            open_ = False
+    return found
+
+
+def _data_lines(data: bytes) -> list[str]:
+    """The lines of a data file beside a module, without comments and layout."""
+    lines = (" ".join(line.partition("#")[0].split()) for line in data.decode().splitlines())
+    return [line for line in lines if line]
+
+
+def _imports(tree: ast.AST, path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What a file imports anywhere in it: names in this package, and third-party libraries."""
+    ours, theirs = set(), set()
+    for node in _run(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                base = ".".join((*_dotted(path)[: -node.level], *filter(None, (base,))))
+            names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
+        else:
+            continue
+        for name in names:
+            top = name.partition(".")[0]
+            if top == _PACKAGE:
+                ours.add(name)
+            elif top not in sys.stdlib_module_names:
+                theirs.add(top)
+    return tuple(sorted(ours)), tuple(sorted(theirs))
+
+
+def _run(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every node of a tree but those that only a type checker sees."""
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        if (
+            isinstance(node, ast.If)
+            and isinstance(node.test, ast.Name)
+            and node.test.id == "TYPE_CHECKING"
+        ):
+            todo += node.orelse
+            continue
+        yield node
+        todo += ast.iter_child_nodes(node)
+
+
+def _dotted(path: Path) -> tuple[str, ...]:
+    return path.relative_to(paths.PACKAGE.parent).with_suffix("").parts
+
+
+def _file(name: str) -> Path | None:
+    """The file of a module of this package; None for a name inside a module."""
+    base = paths.PACKAGE.parent.joinpath(*name.split("."))
+    for path in (base.with_suffix(".py"), base / "__init__.py"):
+        if path.is_file():
+            return path
+    return None
+
+
+def _kinds() -> dict[str, str]:
+    """The module of each scenario class, from the imports of scenario_types."""
+    path = _file(f"{_PACKAGE}.engine.scenario_types")
+    tree = ast.parse(path.read_bytes()) if path else ast.Module(body=[], type_ignores=[])
+    return {
+        alias.name: node.module
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
+
+
+def _pins() -> dict[str, str]:
+    """Every line of requirements.lock, by library; several lines of one library are joined."""
+    path = paths.requirements()
+    pins: dict[str, list[str]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+        found = re.match(r"([A-Za-z0-9._-]+)==", line)
+        if found:
+            pins.setdefault(found[1].lower().replace("-", "_"), []).append(" ".join(line.split()))
+    return {name: " | ".join(lines) for name, lines in pins.items()}

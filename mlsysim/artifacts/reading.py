@@ -1,0 +1,146 @@
+"""Reading artifacts: what chapters and readers see of a scenario."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from mlsysim import paths
+from mlsysim.artifacts.schema import VERSION
+from mlsysim.documents import names
+from mlsysim.errors import InputError, UnknownName, nearest
+
+if TYPE_CHECKING:
+    from mlsysim.book.quotes import Printed
+
+__all__ = ["Artifact", "read"]
+
+
+def read(name: str) -> Artifact:
+    """The published artifact of the scenario `name`.
+
+    Raises UnknownName for a name that no scenario carries, InputError if it is not solved yet or
+    unreadable.
+    """
+    path = paths.artifact(name)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        known = names("Scenarios")
+        if name in known:
+            raise InputError(f"{name} is not solved yet; run: snakemake solve") from None
+        raise UnknownName(f"{name!r} is no scenario; {nearest(name, known)}") from None
+    except ValueError:
+        content = None
+    if (
+        not isinstance(content, dict)
+        or content.get("schema") != VERSION
+        or content.get("name") != name
+    ):
+        raise InputError(f"{paths.shown(path)} is not the artifact of {name}; run: snakemake solve")
+    return Artifact(content)
+
+
+class Artifact:
+    """A solved scenario as it was published: values by key, with unit, equation or source.
+
+    Outputs and inputs are attributes too: ``step.step_time`` is a quantity, ``step.result.forward``
+    one of the result's, ``step.fleet.node_count`` an input of the fleet that the step refers to.
+    """
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        self.content = content
+        self.name: str = content["name"]
+        self.kind: str = content["kind"]
+        self.title: str = content["title"]
+        self.description: str = content["description"]
+        self.inputs: dict[str, dict[str, Any]] = content["inputs"]
+        self.outputs: dict[str, dict[str, Any]] = content["outputs"]
+        self.feasible: bool = content["feasibility"]["feasible"]
+        self.feasibility: str = content["feasibility"]["reason"]
+        self.assumptions: list[dict[str, str]] = content["assumptions"]
+        self.excludes: list[dict[str, str]] = content["excludes"]
+        self.sources: list[str] = content["sources"]
+
+    def keys(self) -> list[str]:
+        """Every key, outputs first."""
+        return [*self.outputs, *self.inputs]
+
+    def resolve(self, key: str) -> str:
+        """The full key that `key` stands for: ``fleet.node_count`` is ``Fleets.X.node_count``.
+
+        Raises UnknownName with the nearest keys.
+        """
+        if key in self.outputs or key in self.inputs:
+            return key
+        head, _, rest = key.partition(".")
+        prefix, known = head, self.inputs
+        while rest and prefix in known and isinstance(known[prefix]["value"], str):
+            full = f"{known[prefix]['value']}.{rest}"
+            if full in known:
+                return full
+            step, _, rest = rest.partition(".")
+            prefix = f"{known[prefix]['value']}.{step}"
+        raise UnknownName(f"{self.name} has no {key!r}; {nearest(key, self.keys())}")
+
+    def entry(self, key: str) -> dict[str, Any]:
+        """Value and unit of a key, with equation (an output) or source (an input)."""
+        full = self.resolve(key)
+        return self.outputs[full] if full in self.outputs else self.inputs[full]
+
+    def value(self, key: str) -> Any:
+        """The value of a key: a quantity if it has a unit, else a number, word or truth value."""
+        entry = self.entry(key)
+        if not entry["unit"] or isinstance(entry["value"], (str, bool)):
+            return entry["value"]
+        from mlsysim.units import Quantity, unit
+
+        return Quantity(entry["value"], unit(entry["unit"]))
+
+    def quote(self, spec: str) -> Printed:
+        """A value as text prints it; `spec` is ``KEY [in UNIT] [as FORMAT]``."""
+        from mlsysim.book.quotes import printed_from
+
+        return printed_from(self, spec)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return _Branch(self, name).end()
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(key.partition(".")[0] for key in self.keys())]
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.title}>"
+
+
+class _Branch:
+    """A key that is not complete yet, such as ``result`` before ``.forward``."""
+
+    def __init__(self, artifact: Artifact, key: str) -> None:
+        self._artifact = artifact
+        self._key = key
+
+    def end(self) -> Any:
+        """The value if the key is complete and refers to nothing further, else the branch."""
+        artifact, key = self._artifact, self._key
+        try:
+            full = artifact.resolve(key)
+        except UnknownName:
+            if any(each.startswith(f"{key}.") for each in artifact.outputs):
+                return self
+            if any(each.startswith(f"{key}.") for each in artifact.inputs):
+                return self
+            raise
+        value = artifact.value(full)
+        refers = isinstance(value, str) and any(k.startswith(f"{value}.") for k in artifact.inputs)
+        return self if refers else value
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return _Branch(self._artifact, f"{self._key}.{name}").end()
+
+    def __repr__(self) -> str:
+        return f"<{self._artifact.name}.{self._key}: ...>"

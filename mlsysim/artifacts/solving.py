@@ -1,0 +1,111 @@
+"""Solving: from scenario files to artifacts on disk, and the check that both still agree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from mlsysim import files, paths
+from mlsysim.artifacts import schema
+from mlsysim.artifacts.canonical import digest
+from mlsysim.artifacts.lock import certify, ingredients
+from mlsysim.artifacts.making import artifact_text
+from mlsysim.documents import document
+from mlsysim.errors import MlsysimError
+from mlsysim.scenarios import scenario
+
+__all__ = ["Solved", "Verified", "solve", "verify"]
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What became of a scenario: its artifact changed, stayed, or the error that stopped it."""
+
+    name: str
+    changed: bool = False
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """An artifact against its scenario solved again: identical, same as printed or different."""
+
+    name: str
+    verdict: str
+    detail: str = ""
+
+    @property
+    def good(self) -> bool:
+        """Whether the artifact on disk is, byte for byte, what is made."""
+        return self.verdict == "identical"
+
+
+def solve(names: Iterable[str], report: Callable[[Solved], None] = lambda _: None) -> list[Solved]:
+    """Solve each scenario and write its artifact; then certify them together in the lock.
+
+    A scenario that cannot be solved keeps its old artifact and does not stop the others.
+    """
+    done, made = [], {}
+    for name in names:
+        try:
+            told = document(f"Scenarios.{name}")
+            made_from = ingredients(told)
+            text = artifact_text(scenario(told), told)
+        except MlsysimError as error:
+            done.append(Solved(name, error=str(error)))
+        else:
+            done.append(Solved(name, changed=files.write(paths.artifact(name), text)))
+            made[name] = made_from, digest(text)
+        report(done[-1])
+    files.write(schema.path(), schema.text())
+    certify(made)
+    return done
+
+
+def verify(
+    names: Iterable[str], report: Callable[[Verified], None] = lambda _: None
+) -> list[Verified]:
+    """Solve each scenario in memory and compare with its artifact on disk. Nothing is written."""
+    done = []
+    for name in names:
+        done.append(_verify(name))
+        report(done[-1])
+    return done
+
+
+def _verify(name: str) -> Verified:
+    try:
+        told = document(f"Scenarios.{name}")
+        made = artifact_text(scenario(told), told)
+    except MlsysimError as error:
+        return Verified(name, "error", str(error))
+    try:
+        found = paths.artifact(name).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return Verified(name, "missing")
+    except UnicodeDecodeError:
+        return Verified(name, "different", "not UTF-8 text")
+    if found == made:
+        return Verified(name, "identical")
+    try:
+        then, now = json.loads(found), json.loads(made)
+    except ValueError:
+        return Verified(name, "different", "not readable JSON")
+    changed = _changed(then, now)
+    values = [key for key in changed if key.endswith(".value")]
+    if then == now or not changed:
+        return Verified(name, "same as printed", "the same content, laid out otherwise")
+    shown = ", ".join((values or changed)[:6]) + (" ..." if len(values or changed) > 6 else "")
+    return Verified(name, "different", shown)
+
+
+def _changed(then: object, now: object, prefix: str = "") -> list[str]:
+    """The dotted keys under which two JSON values differ."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        return [
+            found
+            for key in (*now, *(key for key in then if key not in now))
+            for found in _changed(then.get(key), now.get(key), f"{prefix}.{key}" if prefix else key)
+        ]
+    return [] if then == now else [prefix]

@@ -1,0 +1,130 @@
+"""Which artifacts are stale, and why: content against the lock, never time."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from mlsysim import paths
+from mlsysim.artifacts import schema
+from mlsysim.artifacts.canonical import digest
+from mlsysim.artifacts.lock import Ingredients, Lock, ingredients, read_lock
+from mlsysim.documents import document, names
+from mlsysim.errors import MlsysimError
+
+__all__ = ["Verdict", "judge", "orphans", "schema_is_stale", "stale", "verdicts"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is known of one artifact: fresh, or the reasons why not."""
+
+    name: str
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the artifact is what its ingredients make."""
+        return not self.reasons
+
+
+def stale() -> list[str]:
+    """The scenarios whose artifact must be made (again)."""
+    return [verdict.name for verdict in verdicts() if not verdict.fresh]
+
+
+def verdicts() -> list[Verdict]:
+    """A verdict on every scenario."""
+    lock = read_lock()
+    return [judge(name, lock) for name in names("Scenarios")]
+
+
+def judge(name: str, lock: Lock) -> Verdict:
+    """Compare one scenario's ingredients and artifact with the lock.
+
+    A document that cannot be read counts as stale: solving it then says what is wrong with it.
+    """
+    try:
+        made_from = ingredients(document(f"Scenarios.{name}"))
+    except MlsysimError as error:
+        return Verdict(name, (f"cannot be solved: {error}",))
+    try:
+        found = paths.artifact(name).read_bytes()
+    except FileNotFoundError:
+        return Verdict(name, ("artifact missing",))
+    if lock.certifies(name, made_from, digest(found)):
+        return Verdict(name)
+    return Verdict(name, tuple(_reasons(name, lock, made_from, found)))
+
+
+def _reasons(name: str, lock: Lock, made_from: Ingredients, found: bytes) -> list[str]:
+    certified = lock.scenarios.get(name, set())
+    if not certified:
+        return ["not in results/artifacts.lock"]
+    reasons = []
+    if digest(found) not in {artifact for _, _, artifact in certified}:
+        reasons.append(f"artifact {_damage(found)}")
+    _inputs, code, _artifact = sorted(certified)[-1]
+    if made_from.inputs not in {each for each, _, _ in certified}:
+        reasons.append("inputs changed" + _changed_inputs(name, found))
+    if made_from.code not in {each for _, each, _ in certified}:
+        reasons.append(
+            "code changed" + _changed_code(lock.code.get(code, {}), dict(made_from.parts))
+        )
+    return reasons or ["made from other ingredients"]
+
+
+def _damage(found: bytes) -> str:
+    if not found:
+        return "empty"
+    try:
+        json.loads(found)
+    except ValueError:
+        return "truncated or unreadable"
+    return "edited by hand (its bytes are not those that were made)"
+
+
+def _changed_inputs(name: str, found: bytes) -> str:
+    """The inputs that differ from those the artifact prints, where that can be told."""
+    from mlsysim.artifacts.making import inputs
+    from mlsysim.scenarios import scenario
+
+    told = document(f"Scenarios.{name}")
+    try:
+        now: dict[str, Any] = inputs(scenario(told), told)
+        then: dict[str, Any] = json.loads(found)["inputs"]
+    except (MlsysimError, ValueError, KeyError, TypeError):
+        return ""
+    changed = [
+        f"{key}: {_shown(then.get(key))} -> {_shown(now.get(key))}"
+        for key in sorted({*now, *then})
+        if then.get(key) != now.get(key)
+    ]
+    return ": " + "; ".join(changed) if changed else ""
+
+
+def _shown(leaf: dict[str, Any] | None) -> str:
+    if not leaf:
+        return "none"
+    return f"{leaf['value']} {leaf['unit']}".strip()
+
+
+def _changed_code(then: dict[str, str], now: dict[str, str]) -> str:
+    changed = sorted(part for part in {*then, *now} if then.get(part) != now.get(part))
+    return ": " + ", ".join(changed) if then and changed else ""
+
+
+def orphans() -> list[str]:
+    """Artifacts that no scenario makes any more, as paths relative to the root."""
+    known = set(names("Scenarios"))
+    folder = paths.results() / "scenarios"
+    return sorted(paths.shown(path) for path in folder.glob("*.json") if path.stem not in known)
+
+
+def schema_is_stale() -> bool:
+    """Whether results/artifact.schema.json is not the schema of this code."""
+    try:
+        return schema.path().read_text(encoding="utf-8") != schema.text()
+    except (FileNotFoundError, UnicodeDecodeError):
+        return True

@@ -1,0 +1,228 @@
+"""The command `mlsysim`: each rule of the Snakefile is one of its subcommands."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mlsysim.errors import MlsysimError
+
+__all__ = ["main", "parser"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; exit status 0, 1 (a finding or a user's mistake) or 2 (usage)."""
+    options = parser().parse_args(arguments)
+    run: Callable[[argparse.Namespace], int] = options.run
+    try:
+        return run(options)
+    except MlsysimError as error:
+        print(f"mlsysim: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line and its help."""
+    top = argparse.ArgumentParser(
+        prog="mlsysim",
+        description="Named scenarios, solved once into artifacts that the chapters quote.",
+    )
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def command(
+        name: str, run: Callable[[argparse.Namespace], int], text: str
+    ) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        made.set_defaults(run=run)
+        made.add_argument("--json", action="store_true", help="print JSON instead of text")
+        return made
+
+    command("list", _list, "list the scenarios")
+    show = command(
+        "show", _show, "show a scenario, or one of its values with equation, inputs and sources"
+    )
+    show.add_argument("name", metavar="NAME[.FIELD]")
+    solve = command(
+        "solve", _solve, "solve scenarios into results/scenarios and certify them in the lock"
+    )
+    solve.add_argument("names", metavar="NAME", nargs="*")
+    solve.add_argument("--all", action="store_true", help="solve every scenario")
+    command("status", _status, "say what is stale, and which ingredient changed")
+    command(
+        "verify",
+        _verify,
+        "solve again in memory and compare with the artifacts; nothing is written",
+    )
+    execute = command(
+        "execute",
+        _execute,
+        "execute chapters into build/executed and make their tables and figures",
+    )
+    execute.add_argument("chapters", metavar="CHAPTER", nargs="+")
+    command("book", _book, "build the page from chapters, artifacts and executed notebooks")
+    return top
+
+
+def _print_json(content: Any) -> None:
+    print(json.dumps(content, indent=2, ensure_ascii=False))
+
+
+def _list(options: argparse.Namespace) -> int:
+    from mlsysim.documents import document, names
+
+    found = []
+    for name in names("Scenarios"):
+        try:
+            told = document(f"Scenarios.{name}")
+            found.append({"name": name, "kind": told.kind, "title": told.title})
+        except MlsysimError as error:
+            found.append({"name": name, "kind": "", "title": f"cannot be read: {error}"})
+    if options.json:
+        _print_json(found)
+    else:
+        width = max((len(each["name"]) for each in found), default=0)
+        for each in found:
+            print(f"{each['name']:{width}}  {each['title']}")
+    return 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    from mlsysim import showing
+
+    name, _, key = options.name.partition(".")
+    if options.json:
+        _print_json(showing.as_data(name, key))
+    else:
+        print(showing.as_text(name, key))
+    return 0
+
+
+def _chosen(options: argparse.Namespace) -> list[str]:
+    """The scenarios to solve: those named, or all. An unknown name is refused before any work."""
+    from mlsysim.documents import names
+    from mlsysim.errors import InputError, UnknownName, nearest
+
+    known = names("Scenarios")
+    if options.all == bool(options.names):
+        raise InputError("solve what? name scenarios, or say --all; `mlsysim list` lists them")
+    for name in options.names:
+        if name not in known:
+            raise UnknownName(f"{name!r} is no scenario; {nearest(name, known)}")
+    return list(dict.fromkeys(options.names)) or known
+
+
+def _solve(options: argparse.Namespace) -> int:
+    from mlsysim import turns
+    from mlsysim.artifacts.solving import Solved, solve
+
+    names = _chosen(options)
+
+    def report(done: Solved) -> None:
+        if done.error:
+            print(f"mlsysim: {done.name}: {done.error}", file=sys.stderr, flush=True)
+        elif not options.json:
+            what = "changed" if done.changed else "unchanged"
+            print(f"solved {done.name} -> results/scenarios/{done.name}.json ({what})", flush=True)
+
+    with turns.job():
+        done = solve(names, report)
+    if options.json:
+        _print_json([{"name": d.name, "changed": d.changed, "error": d.error} for d in done])
+    return int(any(each.error for each in done))
+
+
+def _status(options: argparse.Namespace) -> int:
+    from mlsysim import building
+
+    findings = building.status()
+    if options.json:
+        _print_json(findings)
+        return int(bool(findings))
+    for finding in findings:
+        print(f"stale: {finding['what']}")
+        for reason in finding["reasons"]:
+            print(f"    {reason}")
+    print("run: snakemake all" if findings else "everything is fresh")
+    return int(bool(findings))
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from mlsysim.artifacts import staleness
+    from mlsysim.artifacts.solving import Verified, verify
+    from mlsysim.documents import names
+
+    def report(done: Verified) -> None:
+        if not options.json:
+            print(
+                f"{done.verdict}: {done.name}" + (f" ({done.detail})" if done.detail else ""),
+                flush=True,
+            )
+
+    done = verify(names("Scenarios"), report)
+    findings = [{"name": d.name, "verdict": d.verdict, "detail": d.detail} for d in done]
+    findings += [
+        {"name": path, "verdict": "orphan", "detail": "no scenario makes it"}
+        for path in staleness.orphans()
+    ]
+    if staleness.schema_is_stale():
+        findings.append(
+            {"name": "results/artifact.schema.json", "verdict": "different", "detail": ""}
+        )
+    if options.json:
+        _print_json(findings)
+    else:
+        for finding in findings[len(done) :]:
+            print(f"{finding['verdict']}: {finding['name']}")
+    return int(any(finding["verdict"] != "identical" for finding in findings))
+
+
+def _execute(options: argparse.Namespace) -> int:
+    from mlsysim import building, turns
+    from mlsysim.book import cells
+    from mlsysim.errors import UnknownName, nearest
+
+    known = cells.chapters()
+    for chapter in options.chapters:
+        if chapter not in known:
+            raise UnknownName(f"{chapter!r} is no chapter; {nearest(chapter, known)}")
+    done = []
+    with turns.job():
+        for chapter in options.chapters:
+            if not building.chapter_reasons(chapter):
+                done.append({"chapter": chapter, "executed": False, "changed": []})
+                continue
+            from mlsysim.book.execution import execute
+
+            made = execute(chapter)
+            building.record_chapter(chapter)
+            changed = [{"path": path, "what": what} for path, what in made if what != "same"]
+            done.append({"chapter": chapter, "executed": True, "changed": changed})
+    if options.json:
+        _print_json(done)
+        return 0
+    for each in done:
+        print(f"{'executed' if each['executed'] else 'fresh already:'} {each['chapter']}")
+        for product in each["changed"]:
+            print(f"    {product['what']}: {product['path']}")
+    return 0
+
+
+def _book(options: argparse.Namespace) -> int:
+    from mlsysim import building, turns
+    from mlsysim.book import page
+
+    with turns.job():
+        page.build()
+        building.record_page()
+    if options.json:
+        _print_json({"page": "build/book/index.html"})
+    else:
+        print("built build/book/index.html")
+    return 0

@@ -1,0 +1,185 @@
+"""Declared fields: how a class says what it needs, and how a document becomes an object of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import operator
+from typing import Any, ClassVar, TypeVar
+
+from mlsysim import units
+from mlsysim.documents import Document
+from mlsysim.errors import InputError, MlsysimError, UnitError, nearest
+
+__all__ = ["Declared", "build", "declared", "record"]
+
+D = TypeVar("D", bound="Declared")
+
+# The types a field may have, by the name in its annotation.
+_PLAIN: dict[str, tuple[type, str]] = {
+    "int": (int, "a whole number"),
+    "float": (float, "a number"),
+    "bool": (bool, "true or false"),
+    "str": (str, "a text"),
+}
+
+
+def record(cls: type[D]) -> type[D]:
+    """The decorator of every declared class: a frozen dataclass with keyword-only fields."""
+    return dataclasses.dataclass(frozen=True, kw_only=True)(cls)
+
+
+def declared(
+    *,
+    unit: str = "",
+    above: float | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    choices: tuple[Any, ...] = (),
+    description: str,
+) -> Any:
+    """A required field: its unit (that of a Quantity fixes the dimension), range and meaning.
+
+    The range of a quantity is meant in `unit`.
+    """
+    return dataclasses.field(
+        metadata={
+            "unit": unit,
+            "above": above,
+            "at_least": at_least,
+            "at_most": at_most,
+            "choices": choices,
+            "description": description,
+        }
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Declared:
+    """A frozen object with declared fields, checked when it is made.
+
+    `name` is the stem of the file it was loaded from, empty for an object made in Python.
+    """
+
+    name: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            checked = _checked(
+                field, getattr(self, field.name), f"{type(self).__name__}.{field.name}"
+            )
+            object.__setattr__(self, field.name, checked)
+        self.check()
+
+    def check(self) -> None:
+        """Refuse what no single field shows to be wrong. Raises MlsysimError."""
+
+
+def _checked(field: dataclasses.Field[Any], value: Any, place: str) -> Any:
+    """The value as the declared type, or InputError with what was found and expected."""
+    kind, meta = str(field.type), field.metadata
+    if kind in _PLAIN:
+        return _plain(kind, value, meta, place)
+    if kind == "Quantity":
+        return _quantity(value, meta, place)
+    if kind == "Rates":
+        if not isinstance(value, dict) or not value:
+            raise InputError(f"{place} = {value!r}: expected at least one precision with its rate")
+        return {name: _quantity(rate, meta, f"{place}.{name}") for name, rate in value.items()}
+    if kind not in {base.__name__ for base in type(value).__mro__}:
+        raise InputError(f"{place} = {value!r}: expected a {kind}")
+    return value
+
+
+def _plain(kind: str, value: Any, meta: Any, place: str) -> Any:
+    if kind == "float" and type(value) is int:
+        value = float(value)
+    python_type, expected = _PLAIN[kind]
+    if type(value) is not python_type:
+        raise InputError(f"{place} = {value!r}: expected {expected}")
+    if kind in ("int", "float"):
+        _check_range(value, meta, place, "")
+    if meta["choices"] and value not in meta["choices"]:
+        choices = ", ".join(map(str, meta["choices"]))
+        raise InputError(f"{place} = {value!r}: expected one of {choices}")
+    return value
+
+
+def _quantity(value: Any, meta: Any, place: str) -> Any:
+    if isinstance(value, str):
+        try:
+            value = units.quantity(value)
+        except UnitError as error:
+            raise UnitError(f"{place}: {error}") from None
+    if not isinstance(value, units.Quantity):
+        raise InputError(f'{place} = {value!r}: expected a quantity, such as "1 {meta["unit"]}"')
+    if value.dimensionality != units.dimension(meta["unit"]):
+        raise UnitError(
+            f"{place} = {value.magnitude:g} {units.unit_text(value)}: wrong dimension; "
+            f"expected a unit like {meta['unit']}"
+        )
+    _check_range(value.to(units.unit(meta["unit"])).magnitude, meta, place, " " + meta["unit"])
+    return value
+
+
+def _check_range(value: Any, meta: Any, place: str, unit: str) -> None:
+    if not math.isfinite(value):
+        raise InputError(f"{place} = {value}: expected a finite number")
+    for key, words, holds in (
+        ("above", "more than", operator.gt),
+        ("at_least", "at least", operator.ge),
+        ("at_most", "at most", operator.le),
+    ):
+        if meta[key] is not None and not holds(value, meta[key]):
+            raise InputError(f"{place} = {value:g}{unit}: expected {words} {meta[key]:g}{unit}")
+
+
+def build(cls: type[D], document: Document, link: Any) -> D:
+    """The object of `cls` that a document declares; `link` makes the objects it refers to.
+
+    Raises InputError or UnitError that name the file, the field, what was found and what was
+    expected.
+    """
+    known = {field.name: field for field in dataclasses.fields(cls)}
+    for key in document.fields:
+        if key not in known:
+            place = document.places.get(key, document.place)
+            raise InputError(
+                f"{place}: {key}: unknown key for a {cls.__name__}; {nearest(key, known, count=20)}"
+            )
+    values = {}
+    for key, field in known.items():
+        if key not in document.fields:
+            raise InputError(
+                f"{document.place}: {key} is missing: a {cls.__name__} declares it as {field.type} "
+                f"({field.metadata['description']})"
+            )
+        place = document.places.get(key, document.place)
+        try:
+            values[key] = _value(field, document.fields[key], document, link)
+            values[key] = _checked(field, values[key], key)
+        except MlsysimError as error:
+            raise type(error)(f"{place}: {error}") from None
+    try:
+        made = cls(**values)
+    except MlsysimError as error:
+        raise type(error)(f"{document.place}: {error}") from None
+    made.__dict__["name"] = document.name
+    return made
+
+
+def _value(
+    field: dataclasses.Field[Any], leaf: dict[str, Any], document: Document, link: Any
+) -> Any:
+    if "value" not in leaf:
+        if field.type != "Rates":
+            raise InputError(
+                f"{field.name}: expected one value and one source, found a table of them"
+            )
+        return {name: part["value"] for name, part in leaf.items()}
+    value = leaf["value"]
+    if isinstance(value, str) and value in document.linked:
+        if field.type in (*_PLAIN, "Quantity", "Rates"):
+            raise InputError(f"{field.name} = {value!r}: expected {field.type}, found a reference")
+        return link(document.linked[value])
+    return value

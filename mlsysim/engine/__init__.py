@@ -1,0 +1,1 @@
+"""Scenario classes: what a step needs, and the outputs that chapters quote."""

@@ -1,0 +1,30 @@
+"""What every scenario class shares: declared inputs, outputs, and whether it can run."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from mlsysim.declared import Declared
+
+__all__ = ["Scenario"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Scenario(Declared):
+    """A named case: frozen, keyword-only, refused when it is made if it cannot be.
+
+    `solvers` are the classes whose exclusions hold for its outputs.
+    """
+
+    solvers: ClassVar[tuple[type, ...]] = ()
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the scenario fits the hardware; what cannot exist at all is refused instead."""
+        return True
+
+    @property
+    def feasibility(self) -> str:
+        """The reason for `feasible`, with the figures."""
+        return "every input admits a whole layout"

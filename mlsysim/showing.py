@@ -1,0 +1,121 @@
+"""An artifact as a page of text: what `mlsysim show` prints."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from typing import Any
+
+from mlsysim.artifacts.lock import read_lock
+from mlsysim.artifacts.reading import Artifact, read
+from mlsysim.artifacts.staleness import judge
+
+__all__ = ["as_data", "as_text"]
+
+_WIDTH = 100
+
+
+def as_data(name: str, key: str = "") -> dict[str, Any]:
+    """The artifact, or one key with all that it rests on; and why it is stale, if it is."""
+    artifact = read(name)
+    stale = list(judge(name, read_lock()).reasons)
+    if not key:
+        return {**artifact.content, "stale": stale}
+    full = artifact.resolve(key)
+    shown = {"key": f"{name}.{full}", **artifact.entry(full), "stale": stale}
+    if full in artifact.outputs:
+        shown["inputs"] = artifact.inputs
+        shown["assumptions"] = artifact.assumptions
+        shown["excludes"] = artifact.excludes
+    return shown
+
+
+def as_text(name: str, key: str = "") -> str:
+    """The same for people."""
+    artifact = read(name)
+    stale = judge(name, read_lock()).reasons
+    lines = [f"STALE, run snakemake solve: {reason}" for reason in stale]
+    lines += _value(artifact, artifact.resolve(key)) if key else _page(artifact)
+    return "\n".join(lines)
+
+
+def _page(artifact: Artifact) -> list[str]:
+    lines = [artifact.name, artifact.title, "", *_wrapped(artifact.description, "")]
+    lines += [
+        "",
+        f"Feasible: {'yes' if artifact.feasible else 'no'}; {artifact.feasibility}",
+        "",
+        "Outputs",
+    ]
+    lines += _table(
+        {key: (amount(entry), entry["equation"]) for key, entry in artifact.outputs.items()}
+    )
+    lines += ["", "Inputs", *_given(artifact), "", *_statements(artifact)]
+    lines += ["", f"One value: mlsysim show {artifact.name}.{next(iter(artifact.outputs))}"]
+    return lines
+
+
+def _value(artifact: Artifact, key: str) -> list[str]:
+    entry = artifact.entry(key)
+    lines = [f"{artifact.name}.{key} = {amount(entry)}"]
+    if key not in artifact.outputs:
+        return [*lines, *_wrapped(entry["source"], "    source: ")]
+    lines += _wrapped(entry["description"], "    ")
+    if entry["equation"]:
+        lines += _wrapped(entry["equation"], "    equation: ")
+    lines += [
+        "",
+        f"Solved by {artifact.kind} from these inputs",
+        *_given(artifact),
+        "",
+        *_statements(artifact),
+    ]
+    return [*lines, "", f"Make it again: mlsysim solve {artifact.name}"]
+
+
+def amount(entry: dict[str, Any]) -> str:
+    """A value with its unit, exact as the artifact has it, thousands apart.
+
+    >>> amount({"value": 3145728, "unit": "tok"}), amount({"value": 6.80079883267, "unit": "s"})
+    ('3,145,728 tok', '6.80079883267 s')
+    """
+    value = entry["value"]
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = value if isinstance(value, str) else re.sub(r"\.0$", "", f"{value:,}")
+    return f"{text} {entry['unit']}".rstrip()
+
+
+def _given(artifact: Artifact) -> list[str]:
+    return _table({key: (amount(entry), entry["source"]) for key, entry in artifact.inputs.items()})
+
+
+def _statements(artifact: Artifact) -> list[str]:
+    lines = []
+    for title, stated in (("Assumptions", artifact.assumptions), ("Excludes", artifact.excludes)):
+        lines += [title] if stated else []
+        for each in stated:
+            lines += _wrapped(f"{each['text']} ({each['where']})", "    - ")
+    return lines
+
+
+def _table(rows: dict[str, tuple[str, str]]) -> list[str]:
+    """Key and value in columns; the remark on indented lines of its own."""
+    first = max(map(len, rows), default=0)
+    second = max((len(value) for value, _ in rows.values()), default=0)
+    lines = []
+    for key, (value, remark) in rows.items():
+        head = f"    {key:{first}}  {value:>{second}}"
+        lines.append(head)
+        lines += _wrapped(remark, " " * 8) if remark else []
+    return lines
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=indent,
+        subsequent_indent=" " * len(indent),
+        break_long_words=False,
+    )

@@ -1,0 +1,46 @@
+"""Builds take turns: locks that the kernel frees with the process that holds them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mlsysim import files, paths
+
+__all__ = ["job", "wait_for_other_builds"]
+
+
+def wait_for_other_builds() -> None:
+    """Hold the build lock until this process ends, and see the last job of a killed build out.
+
+    Jobs run on for a moment when the build that started them is killed; what they write is right
+    for what they read, but it must not land on top of what a later build makes.
+    """
+    held = os.open(
+        _lock("build"), os.O_RDWR | os.O_CREAT
+    )  # never closed: held for the life of the process
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print("waiting for another build in this folder to end", file=sys.stderr, flush=True)
+        fcntl.flock(held, fcntl.LOCK_EX)
+    with files.exclusive(_lock("jobs")):
+        pass
+
+
+@contextmanager
+def job() -> Iterator[None]:
+    """Mark this process as at work on results, so that a build that starts now waits for it."""
+    with _lock("jobs").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_SH)
+        yield
+
+
+def _lock(name: str) -> Path:
+    path = paths.build() / f"{name}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path

@@ -1,0 +1,167 @@
+"""Measures start-up, a no-op build and a warm solve as ratios that outlive the machine.
+
+Each ratio compares two commands that run in turn, so that a busy moment meets both.
+The time of a command is its median, once as processor time with all children, once by the clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+COMMANDS = Path(sys.executable).parent
+PINT = [sys.executable, "-c", "import pint; pint.UnitRegistry()"]
+STEP_TIME = "from mlsysim import Scenarios; Scenarios.DenseLLMPretrainingStep.step_time"
+BUILD = [str(COMMANDS / "snakemake"), "all", "--cores", "all"]
+NOTHING_TO_DO = "Nothing to be done"
+BASE_SNAKEFILE = 'rule all:\n    input:\n        "made.txt",\n'
+CALLS_PER_RUN = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """What is run, and the folder it runs in."""
+
+    argv: list[str]
+    folder: Path = ROOT
+
+    def run(self) -> str:
+        """Run it once and return what it printed; a failure ends the benchmark with that text."""
+        # The commands of the environment first, as `make` runs them.
+        path = f"{COMMANDS}{os.pathsep}{os.environ.get('PATH', '')}"
+        done = subprocess.run(
+            self.argv,
+            cwd=self.folder,
+            env={**os.environ, "PATH": path},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise SystemExit(f"{' '.join(self.argv)} failed:\n{done.stdout}")
+        return done.stdout
+
+    def timed(self) -> tuple[float, float]:
+        """Run it once; seconds of processor time, then seconds by the clock."""
+        cpu, wall = children_seconds(), time.perf_counter()
+        self.run()
+        return children_seconds() - cpu, time.perf_counter() - wall
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One line of the printed table; `cpu` and `wall` have the unit of `goal`."""
+
+    what: str
+    cpu: float
+    wall: float
+    goal: float
+    unit: str = ""
+
+    def __str__(self) -> str:
+        # Both must hold: waiting is as long for an author as computing.
+        verdict = "met" if max(self.cpu, self.wall) <= self.goal else "missed"
+        numbers = f"{self.cpu:7.2f} {self.wall:7.2f} {self.goal:7.2f}"
+        return f"{self.what:<58}{numbers} {self.unit:<3} {verdict}"
+
+
+def children_seconds() -> float:
+    """Processor time of all child processes so far, in seconds."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def medians(commands: list[Command], runs: int) -> list[tuple[float, float]]:
+    """Median processor and clock seconds of each command, the commands run in turn."""
+    for command in commands:
+        command.run()  # Caches are filled and byte code is written before anything counts.
+    rounds = [[command.timed() for command in commands] for _ in range(runs)]
+    return [
+        (statistics.median(cpu for cpu, _ in times), statistics.median(wall for _, wall in times))
+        for times in zip(*rounds, strict=True)
+    ]
+
+
+def startup_rows(runs: int) -> list[Row]:
+    """A scenario from Python and from the shell, over pint with its own vocabulary."""
+    step_time = Command(argv=[sys.executable, "-c", STEP_TIME])
+    solve = Command(argv=[str(COMMANDS / "mlsysim"), "solve", "DenseLLMPretrainingStep"])
+    (pint_cpu, pint_wall), *others = medians([Command(argv=PINT), step_time, solve], runs)
+    names = ["step_time of DenseLLMPretrainingStep / pint", "mlsysim solve / pint"]
+    return [
+        Row(what=what, cpu=cpu / pint_cpu, wall=wall / pint_wall, goal=goal)
+        for what, (cpu, wall), goal in zip(names, others, [0.8, 1.0], strict=True)
+    ]
+
+
+def noop_row(runs: int) -> Row:
+    """A build with nothing to do, over Snakemake with one target that exists; same flags."""
+    book = Command(argv=BUILD)
+    book.run()  # Whatever is stale is made here, uncounted.
+    if NOTHING_TO_DO not in book.run():
+        raise SystemExit("a second `snakemake all` still finds something to do")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copytree(ROOT / "profiles", folder / "profiles")
+        (folder / "Snakefile").write_text(BASE_SNAKEFILE, encoding="utf-8")
+        (folder / "made.txt").touch()
+        base = Command(argv=BUILD, folder=folder)
+        if NOTHING_TO_DO not in base.run():
+            raise SystemExit("the base workflow runs a job, so it is no base")
+        (base_cpu, base_wall), (cpu, wall) = medians([base, book], runs)
+    return Row(
+        what="snakemake all with nothing to do / bare snakemake",
+        cpu=cpu / base_cpu,
+        wall=wall / base_wall,
+        goal=1.3,
+    )
+
+
+def solver_row(runs: int) -> Row:
+    """One call of the solver in a running process, in milliseconds."""
+    from mlsysim import Scenarios
+    from mlsysim.solvers import DistributedModel
+
+    arguments = Scenarios.DenseLLMPretrainingStep.solver_arguments()
+    DistributedModel.solve(**arguments)
+    cpu_times, wall_times = [], []
+    for _ in range(runs):
+        cpu, wall = time.process_time(), time.perf_counter()
+        for _ in range(CALLS_PER_RUN):
+            DistributedModel.solve(**arguments)
+        cpu_times.append((time.process_time() - cpu) / CALLS_PER_RUN)
+        wall_times.append((time.perf_counter() - wall) / CALLS_PER_RUN)
+    return Row(
+        what="one warm DistributedModel.solve",
+        cpu=1e3 * statistics.median(cpu_times),
+        wall=1e3 * statistics.median(wall_times),
+        goal=0.5,
+        unit="ms",
+    )
+
+
+def main() -> None:
+    """Print the table. A missed goal is said, and is no failure."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=7, help="runs of each command, at least 5")
+    runs = max(5, parser.parse_args().runs)
+    print(f"{f'medians of {runs} runs':<58}{'CPU':>7} {'wall':>7} {'goal':>7}")
+    for row in startup_rows(runs):
+        print(row, flush=True)
+    print(noop_row(runs), flush=True)
+    print(solver_row(runs), flush=True)
+
+
+if __name__ == "__main__":
+    main()
