@@ -56,4 +56,5 @@ help: ## this list
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check \
 	  --no-deps --no-build-isolation --editable . && \
 	rm -rf mlsysim.egg-info && \
+	.venv/bin/python -m compileall -q mlsysim && \
 	touch $@

@@ -11,9 +11,7 @@ sys.path.insert(0, workflow.basedir)  # the code beside this file, whatever is i
 
 from mlsysim import building
 
-PLAN = building.plan(
-    workflow.cores, main=workflow.is_main_process, rehearsal=workflow.dryrun
-)
+PLAN = building.plan(workflow.cores, main=workflow.is_main_process)
 PYTHON = sys.executable
 
 

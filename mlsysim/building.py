@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -46,18 +45,16 @@ class Plan:
     path: str = ""
 
 
-def plan(cores: int, *, main: bool, rehearsal: bool = False) -> Plan:
+def plan(cores: int, *, main: bool) -> Plan:
     """The work of this build. `main` is false in a process that Snakemake starts for a job of it.
 
     A main process waits until no other build, nor a job that one left behind, is at work in this
-    checkout; the kernel ends the wait with the process that caused it. A rehearsal (a dry run) does
-    not wait.
+    checkout; the kernel ends the wait with the process that caused it.
     """
-    path = paths.build() / ("rehearsal.json" if rehearsal else "plan.json")
+    path = paths.build() / "plan.json"
     if not main:
         return Plan(**json.loads(path.read_text(encoding="utf-8")))
-    if not rehearsal:
-        turns.wait_for_other_builds()
+    turns.wait_for_other_builds()
     scenarios = staleness.stale()
     if staleness.schema_is_stale() and not scenarios:
         scenarios = documents.names("Scenarios")[:1]  # any solve writes the schema
@@ -73,11 +70,8 @@ def plan(cores: int, *, main: bool, rehearsal: bool = False) -> Plan:
         page=bool(scenarios or chapters) or page_is_stale(),
         path=path.relative_to(paths.root()).as_posix(),
     )
-    if made.page:
-        # A time that differs on each parse makes the plan newer than, and unlike, what any earlier
-        # run has seen.
-        files.write(path, json.dumps(asdict(made)) + f"\n{' ' * (time.time_ns() % 997)}\n")
-        _look_older_than_the_plan(made)
+    files.write(path, json.dumps(asdict(made)) + "\n")
+    _look_older_than_the_plan(made)
     return made
 
 
@@ -119,7 +113,11 @@ def _reads(chapter: str) -> list[str]:
 def _book_code() -> list[list[str]]:
     """Digests of the modules that chapters run, and of the libraries they draw with."""
     modules = closure(
-        "mlsysim.book", "mlsysim.book.tables", "mlsysim.book.figures", "mlsysim.book.execution"
+        "mlsysim.book",
+        "mlsysim.book.charts",
+        "mlsysim.book.tables",
+        "mlsysim.book.figures",
+        "mlsysim.book.execution",
     )
     parts = {**libraries(modules), **{name: each.digest for name, each in modules.items()}}
     return [list(part) for part in parts.items()]

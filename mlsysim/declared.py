@@ -69,7 +69,10 @@ class Declared:
                 field, getattr(self, field.name), f"{type(self).__name__}.{field.name}"
             )
             object.__setattr__(self, field.name, checked)
-        self.check()
+        try:
+            self.check()
+        except OverflowError as error:
+            raise InputError(f"a value is too large to compute with: {error}") from None
 
     def check(self) -> None:
         """Refuse what no single field shows to be wrong. Raises MlsysimError."""
@@ -92,9 +95,9 @@ def _checked(field: dataclasses.Field[Any], value: Any, place: str) -> Any:
 
 
 def _plain(kind: str, value: Any, meta: Any, place: str) -> Any:
-    if kind == "float" and type(value) is int:
-        value = float(value)
     python_type, expected = _PLAIN[kind]
+    if kind == "float" and type(value) is int and abs(value) < 2**63:
+        value = float(value)
     if type(value) is not python_type:
         raise InputError(f"{place} = {value!r}: expected {expected}")
     if kind in ("int", "float"):

@@ -13,6 +13,8 @@ from mlsysim import paths
 from mlsysim.errors import InputError, UnknownName, nearest
 
 _REFERENCE = re.compile(r"(Scenarios|Hardware|Models|Fleets)\.(\w+)")
+_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
+_ASSUMPTION = "assumption:"
 _HEADERS = ("kind", "title", "base")
 
 
@@ -82,6 +84,8 @@ def _document(reference: str, trail: tuple[str, ...]) -> Document:
         )
     collection, _, name = reference.partition(".")
     path = folder(collection) / f"{name}.toml"
+    if path.is_file() and not _NAME.fullmatch(name):
+        raise InputError(f"{paths.shown(path)}: a name is letters, digits and _, as in Python")
     if not path.is_file():
         said = f"{trail[-1]} refers to {reference}: " if trail else ""
         raise UnknownName(
@@ -158,6 +162,10 @@ def _leaves(key: str, table: Any, place: str) -> dict[str, Any]:
     for part in ("value", "source"):
         if part not in table:
             raise InputError(f"{place}: {key}: {part} is missing")
+    if type(table["value"]) not in (str, int, float, bool):
+        raise InputError(
+            f"{place}: {key}.value = {table['value']!r}: expected a number, a text, true or false"
+        )
     return {"value": table["value"], "source": _source(key, table["source"], place)}
 
 
@@ -168,12 +176,15 @@ def _source(key: str, source: Any, place: str) -> str:
     )
     if not isinstance(source, str) or not source.strip():
         raise InputError(f"{place}: {key}.source = {source!r}: {expected}")
-    if source.startswith("assumption"):
+    if source.startswith(_ASSUMPTION) or source.strip() == "assumption":
         if not source.removeprefix("assumption").lstrip(":").strip():
             raise InputError(f"{place}: {key}.source: the assumption gives no reason; {expected}")
         return source
     known = citations()
-    for cited in cited_keys(source):
+    for part in source.split(";"):
+        cited, _, locator = (each.strip() for each in part.partition(","))
+        if cited in known and not locator:
+            raise InputError(f"{place}: {key}.source cites {cited!r} without a place; {expected}")
         if cited not in known:
             raise InputError(
                 f"{place}: {key}.source cites {cited!r}, which is not in chapters/references.bib; "
@@ -188,7 +199,7 @@ def cited_keys(source: str) -> list[str]:
     >>> cited_keys("brown2020, Table 2.1; kaplan2020, Section 5")
     ['brown2020', 'kaplan2020']
     """
-    if source.startswith("assumption"):
+    if source.startswith(_ASSUMPTION):
         return []
     return [part.split(",")[0].strip() for part in source.split(";") if part.strip()]
 

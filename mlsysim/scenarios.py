@@ -4,34 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlsysim.declared import build
 from mlsysim.documents import Document
 from mlsysim.engine import scenario_types
-from mlsysim.errors import InputError, nearest
-from mlsysim.registry.collections import Collection, entry
+from mlsysim.engine.loading import load
+from mlsysim.registry.collections import Collection
 
 __all__ = ["Scenarios", "scenario"]
+
+_KINDS = {name: getattr(scenario_types, name) for name in scenario_types.__all__}
 
 
 def scenario(document: Document) -> Any:
     """The scenario that a document declares. Raises MlsysimError for one that cannot be."""
-    if document.kind not in scenario_types.__all__:
-        raise InputError(
-            f"{document.place}: kind = {document.kind!r} is no scenario class; "
-            f"{nearest(document.kind, scenario_types.__all__)}"
-        )
-    return build(getattr(scenario_types, document.kind), document, _linked)
+    return load(document, _KINDS)
 
 
-def _linked(document: Document) -> Any:
-    if document.reference.startswith("Scenarios."):
-        return scenario(document)
-    return entry(document)
-
-
-class _Scenarios(Collection):
-    def _load(self, document: Document) -> Any:
-        return scenario(document)
-
-
-Scenarios = _Scenarios("Scenarios")
+Scenarios = Collection("Scenarios", _KINDS)

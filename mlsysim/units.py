@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -92,10 +93,10 @@ _SMALL_ALLOWED = {"second", "meter", "gram", "joule", "watt"}
 _NO_PREFIX = {"minute", "hour", "day", "percent"}
 
 
-def _check_symbol(symbol: str, text: str) -> None:
+def _check_symbol(symbol: str) -> None:
     """Refuse a symbol outside the vocabulary, or a prefix that only a typing slip puts there."""
     if symbol in _HINTS:
-        raise UnitError(f"unit {symbol!r} in {text!r}: write {_HINTS[symbol]}")
+        raise UnitError(f"unit {symbol!r}: write {_HINTS[symbol]}")
     for prefix, name, suffix in ureg.parse_unit_name(symbol):
         slip = name in _NO_PREFIX or (prefix in _SMALL_PREFIXES and name not in _SMALL_ALLOWED)
         if not (prefix and slip) and not suffix:
@@ -103,32 +104,30 @@ def _check_symbol(symbol: str, text: str) -> None:
     known = ["B", "b", "s", "min", "h", "d", "FLOP", "tok", "seq", "param", "USD", "W", "J", "%"]
     known += [p + u for p in ("k", "M", "G", "T", "Gi", "Mi") for u in ("B", "b")]
     raise UnitError(
-        f"unit {symbol!r} in {text!r} is not in the vocabulary (mlsysim/units.txt); "
+        f"unit {symbol!r} is not in the vocabulary (mlsysim/units.txt); "
         + nearest(symbol, known, count=14)
     )
 
 
-def unit(text: str, *, within: str = "") -> Any:
+@cache
+def unit(text: str) -> Any:
     """The pint unit that `text` spells: ``"GB/s"``, ``"FLOP/s"``, ``"B/param"``, ``"1/s"``.
 
-    `within` is the longer text that an error shows. Raises UnitError with the right spelling
-    for what looks like a unit but is none.
+    Raises UnitError with the right spelling for what looks like a unit but is none.
     """
-    shown = within or text
     stripped = text.strip()
     for mark in "$€£":
         if mark in stripped:
-            raise UnitError(f"unit {mark!r} in {shown!r}: write USD, such as 3 USD/h")
-    for _mark, symbol, _power in _FACTOR.findall(stripped):
+            raise UnitError(f"unit {mark!r}: write USD, such as 3 USD/h")
+    factors = _FACTOR.findall(stripped)
+    for _mark, symbol, _power in factors:
         if symbol in _HINTS:
-            _check_symbol(symbol, shown)
+            _check_symbol(symbol)
     if not _UNIT.fullmatch(stripped):
-        raise UnitError(
-            f"{shown!r}: {stripped!r} is not a unit; join symbols by * and /, as in GB/s"
-        )
+        raise UnitError(f"{stripped!r} is not a unit; join symbols by * and /, as in GB/s")
     powers: dict[str, int] = {}
-    for mark, symbol, power in _FACTOR.findall(stripped):
-        _check_symbol(symbol, shown)
+    for mark, symbol, power in factors:
+        _check_symbol(symbol)
         name = ureg.get_name(symbol)
         powers[name] = powers.get(name, 0) + (-1 if mark == "/" else 1) * int(power or 1)
     return ureg.Unit(ureg.UnitsContainer({name: p for name, p in powers.items() if p}))
@@ -177,7 +176,11 @@ def quantity(text: str) -> Any:
         raise UnitError(f'{text!r} is not a quantity; write a number and a unit, such as "80 GB"')
     if not found[2]:
         raise UnitError(f'{text!r} has no unit; write a number and a unit, such as "80 GB"')
-    return Quantity(_finite(found[1], text), unit(found[2], within=text))
+    value = _finite(found[1], text)
+    try:
+        return Quantity(value, unit(found[2]))
+    except UnitError as error:
+        raise UnitError(f"{text!r}: {error}") from None
 
 
 Q = quantity

@@ -26,7 +26,7 @@ _SILENT = ("ctx", "kind", "type_comment")
 _PRINTED = ("property", "cached_property", "output")
 _PACKAGE = paths.PACKAGE.name
 # An artifact is made by the module of its kind, and by these.
-_MAKERS = (f"{_PACKAGE}.artifacts.making", f"{_PACKAGE}.registry.collections")
+_MAKERS = (f"{_PACKAGE}.artifacts.making", f"{_PACKAGE}.engine.loading")
 
 
 @dataclass(frozen=True)
@@ -126,14 +126,13 @@ def _assumptions(source: str) -> list[str]:
     found: list[str] = []
     open_ = False
     for line in source.splitlines():
+        tagged = re.search(r"#\s*ASSUME (.*)", line)
         comment = re.fullmatch(r"\s*#\s?(.*)", line)
-        if comment and comment[1].startswith("ASSUME "):
-            found.append(comment[1].removeprefix("ASSUME ").strip())
-            open_ = True
+        if tagged:
+            found.append(tagged[1].strip())
         elif comment and open_:
             found[-1] += " " + comment[1].strip()
-        else:
-            open_ = False
+        open_ = bool(comment and (tagged or open_))
     return found
 
 

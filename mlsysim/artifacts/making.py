@@ -60,27 +60,29 @@ def inputs(scenario: Declared, document: Document) -> dict[str, dict[str, Any]]:
             value, leaf = getattr(thing, field.name), told.fields[field.name]
             if isinstance(value, Declared):
                 reference = leaf["value"]
-                given[prefix + field.name] = {
-                    "value": reference,
-                    "unit": "",
-                    "source": leaf["source"],
-                }
+                given[prefix + field.name] = _leaf(reference, field, leaf)
                 if reference not in seen:
                     seen.add(reference)
                     todo.append((f"{reference}.", value, told.linked[reference]))
             elif isinstance(value, dict):
                 for part, each in value.items():
-                    given[f"{prefix}{field.name}.{part}"] = _leaf(each, "", leaf[part]["source"])
+                    given[f"{prefix}{field.name}.{part}"] = _leaf(each, field, leaf[part])
             else:
-                given[prefix + field.name] = _leaf(value, field.metadata["unit"], leaf["source"])
+                given[prefix + field.name] = _leaf(value, field, leaf)
     return given
 
 
-def _leaf(value: Any, unit: str, source: str) -> dict[str, Any]:
+def _leaf(value: Any, field: dataclasses.Field[Any], leaf: dict[str, Any]) -> dict[str, Any]:
     """A value as it was given: a quantity keeps the unit it was written in."""
+    unit = "" if isinstance(value, str) else field.metadata["unit"]
     if isinstance(value, units.Quantity):
         value, unit = value.magnitude, units.unit_text(value)
-    return {"value": value, "unit": unit, "source": source}
+    return {
+        "value": value,
+        "unit": unit,
+        "description": field.metadata["description"],
+        "source": leaf["source"],
+    }
 
 
 def _outputs(thing: Any, prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from mlsysim import paths
-from mlsysim.artifacts.schema import VERSION
+from mlsysim.artifacts.schema import VERSION, schema
 from mlsysim.documents import names
 from mlsysim.errors import InputError, UnknownName, nearest
 
@@ -32,11 +32,9 @@ def read(name: str) -> Artifact:
         raise UnknownName(f"{name!r} is no scenario; {nearest(name, known)}") from None
     except ValueError:
         content = None
-    if (
-        not isinstance(content, dict)
-        or content.get("schema") != VERSION
-        or content.get("name") != name
-    ):
+    if not (isinstance(content, dict) and content.keys() == schema()["properties"].keys()):
+        content = {}
+    if (content.get("schema"), content.get("name")) != (VERSION, name):
         raise InputError(f"{paths.shown(path)} is not the artifact of {name}; run: snakemake solve")
     return Artifact(content)
 
@@ -71,17 +69,30 @@ class Artifact:
 
         Raises UnknownName with the nearest keys.
         """
-        if key in self.outputs or key in self.inputs:
-            return key
-        head, _, rest = key.partition(".")
-        prefix, known = head, self.inputs
-        while rest and prefix in known and isinstance(known[prefix]["value"], str):
-            full = f"{known[prefix]['value']}.{rest}"
-            if full in known:
-                return full
-            step, _, rest = rest.partition(".")
-            prefix = f"{known[prefix]['value']}.{step}"
-        raise UnknownName(f"{self.name} has no {key!r}; {nearest(key, self.keys())}")
+        full = self._follow(key)
+        if full in self.outputs or full in self.inputs:
+            return full
+        thing, _, last = full.rpartition(".")
+        beside = [each.removeprefix(f"{thing}.") for each in self.keys() if f"{thing}." in each]
+        raise UnknownName(
+            f"{self.name} has no {key!r}; "
+            + (nearest(last, beside, count=20) if beside else nearest(key, self.keys()))
+        )
+
+    def _follow(self, key: str) -> str:
+        """`key` with each reference on its way replaced by the full name of what it refers to."""
+        full = ""
+        parts = key.split(".")
+        for number, part in enumerate(parts, start=1):
+            full = f"{full}.{part}" if full else part
+            value = self.inputs.get(full, {}).get("value")
+            if number < len(parts) and isinstance(value, str) and self._begins(value):
+                full = value
+        return full
+
+    def _begins(self, prefix: str) -> bool:
+        """Whether some key goes on from here."""
+        return any(each.startswith(f"{prefix}.") for each in self.keys())
 
     def entry(self, key: str) -> dict[str, Any]:
         """Value and unit of a key, with equation (an output) or source (an input)."""
@@ -125,17 +136,8 @@ class _Branch:
     def end(self) -> Any:
         """The value if the key is complete and refers to nothing further, else the branch."""
         artifact, key = self._artifact, self._key
-        try:
-            full = artifact.resolve(key)
-        except UnknownName:
-            if any(each.startswith(f"{key}.") for each in artifact.outputs):
-                return self
-            if any(each.startswith(f"{key}.") for each in artifact.inputs):
-                return self
-            raise
-        value = artifact.value(full)
-        refers = isinstance(value, str) and any(k.startswith(f"{value}.") for k in artifact.inputs)
-        return self if refers else value
+        full = artifact._follow(f"{key}.").removesuffix(".")  # a reference at the end is followed
+        return self if artifact._begins(full) else artifact.value(key)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

@@ -34,7 +34,9 @@ def schema() -> dict[str, Any]:
         "description": "a unit of mlsysim/units.txt; empty for a plain number or a word",
     }
     stated = _closed("A statement and where it is made.", where=_TEXT, text=_TEXT)
-    given = _closed("A value as it was given.", value=value, unit=unit, source=_TEXT)
+    given = _closed(
+        "A value as it was given.", value=value, unit=unit, description=_TEXT, source=_TEXT
+    )
     made = _closed(
         "A value that the scenario's class computes.",
         value=value,

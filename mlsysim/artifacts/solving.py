@@ -81,12 +81,10 @@ def _verify(name: str) -> Verified:
     except MlsysimError as error:
         return Verified(name, "error", str(error))
     try:
-        found = paths.artifact(name).read_text(encoding="utf-8")
+        found = paths.artifact(name).read_bytes()
     except FileNotFoundError:
         return Verified(name, "missing")
-    except UnicodeDecodeError:
-        return Verified(name, "different", "not UTF-8 text")
-    if found == made:
+    if found == made.encode():
         return Verified(name, "identical")
     try:
         then, now = json.loads(found), json.loads(made)

@@ -97,17 +97,23 @@ def _changed_inputs(name: str, found: bytes) -> str:
     except (MlsysimError, ValueError, KeyError, TypeError):
         return ""
     changed = [
-        f"{key}: {_shown(then.get(key))} -> {_shown(now.get(key))}"
+        f"{key}: {_shown(then.get(key), now.get(key))} -> {_shown(now.get(key), then.get(key))}"
         for key in sorted({*now, *then})
         if then.get(key) != now.get(key)
     ]
+    if json.loads(found).get("title") != told.title:
+        changed.insert(0, f"title: {told.title}")
     return ": " + "; ".join(changed) if changed else ""
 
 
-def _shown(leaf: dict[str, Any] | None) -> str:
+def _shown(leaf: dict[str, Any] | None, other: dict[str, Any] | None) -> str:
+    """The part of an input in which it differs from another: its value, else its source."""
     if not leaf:
         return "none"
-    return f"{leaf['value']} {leaf['unit']}".strip()
+    value = f"{leaf['value']} {leaf['unit']}".strip()
+    if other and value == f"{other['value']} {other['unit']}".strip():
+        return f"source {leaf['source']!r}"
+    return value
 
 
 def _changed_code(then: dict[str, str], now: dict[str, str]) -> str:

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from mlsysim import documents
-from mlsysim.declared import Declared, build
-from mlsysim.documents import Document
-from mlsysim.errors import InputError, UnknownName, nearest
-from mlsysim.registry.types import Accelerator, Fabric, Fleet, Node, TransformerModel
+from mlsysim.declared import Declared
+from mlsysim.engine.loading import load
+from mlsysim.errors import UnknownName, nearest
 
-__all__ = ["Collection", "Fleets", "Hardware", "Models", "entry"]
-
-_KINDS: dict[str, type[Declared]] = {
-    "Accelerator": Accelerator,
-    "Fabric": Fabric,
-    "Fleet": Fleet,
-    "Node": Node,
-    "TransformerModel": TransformerModel,
-}
-
-
-def entry(document: Document) -> Any:
-    """The registry entry that a document declares."""
-    if document.kind not in _KINDS:
-        raise InputError(
-            f"{document.place}: kind = {document.kind!r}: {nearest(document.kind, _KINDS)}"
-        )
-    return build(_KINDS[document.kind], document, entry)
+__all__ = ["Collection", "Fleets", "Hardware", "Models"]
 
 
 class Collection:
@@ -36,16 +19,16 @@ class Collection:
     Each access reads the file again, so an edit is seen at once.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(
+        self, name: str, scenario_kinds: Mapping[str, type[Declared]] | None = None
+    ) -> None:
         self._name = name
+        self._scenario_kinds = scenario_kinds or {}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return self._load(documents.document(f"{self._name}.{name}"))
-
-    def _load(self, document: Document) -> Any:
-        return entry(document)
+        return load(documents.document(f"{self._name}.{name}"), self._scenario_kinds)
 
     def __getitem__(self, name: str) -> Any:
         if name not in documents.names(self._name):

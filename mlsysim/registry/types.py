@@ -8,7 +8,7 @@ from mlsysim.declared import Declared, declared, record
 from mlsysim.errors import InputError, LayoutError, division
 from mlsysim.units import Quantity, to_si
 
-__all__ = ["Accelerator", "Fabric", "Fleet", "Node", "Rates", "TransformerModel"]
+__all__ = ["KINDS", "Accelerator", "Fabric", "Fleet", "Node", "Rates", "TransformerModel"]
 
 # A quantity for each precision.
 Rates = dict[str, Quantity]
@@ -204,3 +204,9 @@ class TransformerModel(Declared):
         return (
             self.layers * self.layer_parameters + self.embedding_parameters + self.head_parameters
         )
+
+
+# The types that a registry file may name as its kind.
+KINDS: dict[str, type[Declared]] = {
+    each.__name__: each for each in (Accelerator, Fabric, Fleet, Node, TransformerModel)
+}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from mlsysim import units
 from mlsysim.errors import InputError
 from mlsysim.registry.types import Fleet, TransformerModel
 from mlsysim.solvers import collectives, flops, memory, pipeline
 from mlsysim.solvers.layout import Layout, layout_of
 from mlsysim.solvers.result import DistributedResult, Ledger
-from mlsysim.units import Quantity, to_si
+from mlsysim.units import Quantity
 
 __all__ = ["DistributedModel", "DistributedResult", "Ledger"]
 
@@ -73,8 +76,15 @@ class DistributedModel:
             InputError: an argument out of its range, or a precision without a rate.
             LayoutError: degrees, batch and fleet that do not fit each other, with the arithmetic.
         """
-        if not (0 < efficiency <= 1):
-            raise InputError(f"efficiency = {efficiency!r}: expected a number in (0, 1]")
+        per_param = _check_arguments(
+            model,
+            fleet,
+            efficiency,
+            bytes_per_param,
+            sequence_parallel,
+            fused_attention,
+            overlap_comm,
+        )
         if activation_recomputation not in _RECOMPUTATION:
             raise InputError(
                 f"activation_recomputation = {activation_recomputation!r}: "
@@ -128,9 +138,7 @@ class DistributedModel:
             peak_rate=used * peak,
             tokens=sequences * seq_len,
             hidden_data_parallel=max(reductions) - exposed,
-            state=max(
-                memory.state_bytes(n, to_si(bytes_per_param), tp_size) for n in stage_parameters
-            ),
+            state=max(memory.state_bytes(n, per_param, tp_size) for n in stage_parameters),
             activations=_activation_bytes(
                 model,
                 layout,
@@ -141,6 +149,27 @@ class DistributedModel:
             ),
             capacity=accelerator.capacity_bytes,
         )
+
+
+def _check_arguments(
+    model: Any, fleet: Any, efficiency: Any, bytes_per_param: Any, *flags: Any
+) -> float:
+    """Bytes per parameter, if each argument has its type and range; counts are the layout's."""
+    for name, argument, kind in (("model", model, TransformerModel), ("fleet", fleet, Fleet)):
+        if not isinstance(argument, kind):
+            raise InputError(f"{name} = {argument!r}: expected a {kind.__name__}")
+    if type(efficiency) not in (int, float) or not 0 < efficiency <= 1:
+        raise InputError(f"efficiency = {efficiency!r}: expected a number in (0, 1]")
+    for name, flag in zip(
+        ("sequence_parallel", "fused_attention", "overlap_comm"), flags, strict=True
+    ):
+        if type(flag) is not bool:
+            raise InputError(f"{name} = {flag!r}: expected True or False")
+    if not isinstance(bytes_per_param, units.Quantity) or not bytes_per_param.check("[data]"):
+        raise InputError(f'bytes_per_param = {bytes_per_param}: expected bytes, such as Q("16 B")')
+    if not bytes_per_param.magnitude > 0:
+        raise InputError(f"bytes_per_param = {bytes_per_param}: expected more than 0")
+    return units.to_si(bytes_per_param)
 
 
 def _exchange(

@@ -1,0 +1,44 @@
+"""How Sphinx lays out the book. `mlsysim book` runs it; nothing here asks the network."""
+
+from mlsysim.book.scanner import EXTENSIONS
+
+project = "Machine-Learning Systems by the Numbers"
+author = "The authors of mlsysim"
+language = "en"
+
+extensions = ["myst_nb", "sphinxcontrib.bibtex", "mlsysim.book.sphinx_extension"]
+exclude_patterns = ["**.ipynb_checkpoints", "**.ipynb"]
+
+# Chapters are executed by `mlsysim execute`, and their outputs pasted in.
+nb_execution_mode = "off"
+nb_code_prompt_show = "Show the code"
+nb_code_prompt_hide = "Hide the code"
+nb_custom_formats = {".md": "mlsysim.book.sphinx_extension.read_page"}
+myst_enable_extensions = list(EXTENSIONS)
+
+numfig = True
+numfig_secnum_depth = 1
+math_numfig = True
+math_eqref_format = "Equation {number}"
+
+bibtex_bibfiles = ["references.bib"]
+bibtex_default_style = "unsrt"
+bibtex_reference_style = "author_year"
+
+mathjax_path = "mathjax/tex-svg.js"  # version 3.2.2, in _static
+
+html_theme = "sphinx_book_theme"
+html_title = project
+html_static_path = ["_static"]
+html_css_files = ["book.css"]
+html_favicon = "_static/favicon.svg"
+html_context = {"default_mode": "auto"}
+html_show_sphinx = False
+html_show_copyright = False
+html_theme_options = {
+    "logo": {"text": project},
+    "navbar_persistent": [],  # the sidebar has the search button already
+    "show_toc_level": 2,
+    "use_download_button": True,
+    "use_fullscreen_button": False,
+}

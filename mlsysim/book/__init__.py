@@ -1,0 +1,39 @@
+"""What a chapter imports: `from mlsysim.book import new_figure, save_figure, save_table`.
+
+The names are loaded when they are first asked for, so that a command that only looks at a chapter's
+cells does not import the libraries that draw.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mlsysim.book.charts import waterfall as waterfall
+    from mlsysim.book.figures import new_figure as new_figure
+    from mlsysim.book.figures import save_figure as save_figure
+    from mlsysim.book.tables import Code as Code
+    from mlsysim.book.tables import save_table as save_table
+
+_HOMES = {
+    "Code": "mlsysim.book.tables",
+    "new_figure": "mlsysim.book.figures",
+    "save_figure": "mlsysim.book.figures",
+    "save_table": "mlsysim.book.tables",
+    "waterfall": "mlsysim.book.charts",
+}
+
+__all__ = ["Code", "new_figure", "save_figure", "save_table", "waterfall"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(
+        f"module 'mlsysim.book' has no attribute {name!r}; it offers {', '.join(__all__)}"
+    )
+
+
+def __dir__() -> list[str]:
+    return sorted((*globals(), *__all__))

@@ -1,0 +1,53 @@
+"""Kinds of chart that chapters share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from mlsysim.book.figures import PALETTE
+from mlsysim.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["waterfall"]
+
+_HEIGHT = 0.7  # of a bar, where rows are 1 apart
+_JOIN: Any = {"color": "#888888", "linewidth": 0.6, "zorder": 0.5}
+
+
+def waterfall(
+    axes: Axes,
+    labels: Sequence[str],
+    values: Sequence[float],
+    *,
+    kinds: Sequence[str],
+    texts: Sequence[str],
+) -> None:
+    """Draw parts of a whole as bars, each from where the one above it ends.
+
+    `kinds` groups the parts by colour, in the order of the legend; `texts` are printed beside the
+    bars. Raises InputError for more kinds than the palette has.
+    """
+    order = list(dict.fromkeys(kinds))
+    if len(order) > len(PALETTE):
+        raise InputError(f"{len(order)} kinds of parts: expected at most {len(PALETTE)}")
+    looks: dict[str, Any] = {
+        kind: {"color": color, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
+        for kind, (color, hatch) in zip(order, PALETTE, strict=False)
+    }
+    end = 0.0
+    for row, (value, kind, text) in enumerate(zip(values, kinds, texts, strict=True)):
+        if row:
+            axes.plot([end, end], [row - 1 - _HEIGHT / 2, row + _HEIGHT / 2], **_JOIN)
+        axes.barh(row, value, left=end, height=_HEIGHT, **looks[kind])
+        end += value
+        axes.annotate(text, (end, row), xytext=(4, 0), textcoords="offset points", va="center")
+    axes.set_yticks(range(len(labels)), labels)
+    axes.invert_yaxis()
+    axes.set_xlim(0, end * 1.15)  # room for the last text
+    axes.grid(visible=False, axis="y")
+    axes.tick_params(axis="y", length=0)
+    handles = [axes.barh(0, 0, label=kind, **look) for kind, look in looks.items()]
+    axes.legend(handles=handles, loc="lower left")

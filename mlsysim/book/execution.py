@@ -1,0 +1,203 @@
+"""Executing a chapter: its code cells in a fresh kernel, their outputs in build/executed."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from mlsysim import files, paths
+from mlsysim.book import cells
+from mlsysim.book.cells import Cell, Uses, place
+from mlsysim.book.products import figure_files, print_file, table_files
+from mlsysim.errors import MlsysimError
+
+__all__ = ["execute", "executed"]
+
+_SECONDS = 600  # that one cell may take
+_ADDRESS = re.compile(r" at 0x[0-9a-f]{6,}")
+_FRAME = re.compile(r"Cell In\[(\d+)\], line (\d+)")
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def executed(chapter: str) -> Path:
+    """The code cells of the chapter with their outputs, as a notebook."""
+    return paths.build() / "executed" / f"{chapter}.ipynb"
+
+
+def execute(chapter: str) -> list[tuple[str, str]]:
+    """Run the code cells of chapters/CHAPTER.md and write build/executed/CHAPTER.ipynb.
+
+    The notebook holds code cells alone, so that an edit of the prose changes nothing here; two
+    executions give the same bytes. Returns each table and figure file with what became of it:
+    "new", "re-made", "same", or "removed" if no cell makes it any longer. Raises MlsysimError with
+    ``chapters/x.md:LINE: ErrorType: message`` for a cell that fails.
+    """
+    text = (paths.chapters() / f"{chapter}.md").read_text(encoding="utf-8")
+    sources, uses = cells.code_cells(text), cells.uses(chapter, text)
+    before = {path: path.read_bytes() for path in _on_disk(chapter)}
+    notebook = _run(chapter, sources)
+    content = _content(chapter, notebook, sources)
+    made = [*_made(chapter, uses, before), *_remove(set(before) - set(_declared(uses)))]
+    files.write(executed(chapter), content)
+    return made
+
+
+def _run(chapter: str, sources: list[Cell]) -> Any:
+    """The notebook of these cells, executed in a kernel of the running interpreter."""
+    import nbformat
+    from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+    from jupyter_client.manager import AsyncKernelManager
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+    class ThisPython(KernelSpecManager):
+        """Only the running interpreter, whatever kernels are installed."""
+
+        def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+            command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+            return KernelSpec(argv=command, display_name=kernel_name, language="python")
+
+    notebook: Any = nbformat.from_dict(  # type: ignore[no-untyped-call]
+        {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": _unexecuted(sources)}
+    )
+    with tempfile.TemporaryDirectory() as settings:
+        manager = AsyncKernelManager(
+            kernel_spec_manager=ThisPython(),
+            kernel_name="python3",
+            transport="ipc",  # no open port; its sockets lie beside the connection file
+            connection_file=str(Path(settings, "kernel.json")),
+        )
+        client = NotebookClient(
+            notebook,
+            km=manager,
+            timeout=_SECONDS,
+            record_timing=False,
+            shutdown_kernel="immediate",
+            resources={"metadata": {"path": str(paths.chapters())}},
+        )
+        reached = [0]
+        client.on_cell_execute = lambda cell, cell_index: reached.append(cell_index)  # noqa: ARG005
+        try:
+            client.execute(env=_environment(settings), cleanup_kc=True)
+        except CellExecutionError as error:
+            raise MlsysimError(
+                f"{_where(chapter, sources, error.traceback)}: {_said(error)}"
+            ) from None
+        except CellTimeoutError:
+            line = sources[reached[-1]].line
+            raise MlsysimError(
+                f"{place(chapter, line)}: the cell ran for more than {_SECONDS} s"
+            ) from None
+        except DeadKernelError:
+            line = sources[reached[-1]].line
+            raise MlsysimError(f"{place(chapter, line)}: the cell ended its own process") from None
+    return notebook
+
+
+def _unexecuted(sources: list[Cell]) -> list[dict[str, Any]]:
+    return [
+        {
+            "cell_type": "code",
+            "id": f"cell-{number}",
+            "metadata": {},
+            "source": cell.source,
+            "execution_count": None,
+            "outputs": [],
+        }
+        for number, cell in enumerate(sources, start=1)
+    ]
+
+
+def _environment(settings: str) -> dict[str, str]:
+    """The kernel's environment: this root, this package, and no person's own settings."""
+    search = os.pathsep.join(
+        filter(None, [str(paths.PACKAGE.parent), os.environ.get("PYTHONPATH")])
+    )
+    return {
+        **os.environ,
+        "IPYTHONDIR": settings,
+        "MLSYSIM_ROOT": str(paths.root()),
+        "PYTHONHASHSEED": "0",
+        "PYTHONPATH": search,
+    }
+
+
+def _said(error: Any) -> str:
+    """The type and the message of what a cell raised."""
+    value = _COLOR.sub("", str(error.evalue)).strip()
+    return f"{error.ename}: {value}" if value else str(error.ename)
+
+
+def _where(chapter: str, sources: list[Cell], traceback: str) -> str:
+    """The place of the innermost frame that lies in a cell."""
+    counted = [cell for cell in sources if cell.source.strip()]  # empty cells are never run
+    frames = _FRAME.findall(_COLOR.sub("", traceback))
+    if not frames:
+        return f"chapters/{chapter}.md"
+    number, line = map(int, frames[-1])
+    return place(chapter, counted[number - 1].line + line - 1)
+
+
+def _content(chapter: str, notebook: Any, sources: list[Cell]) -> str:
+    """The notebook as text, the same on each execution."""
+    import nbformat
+
+    for cell, source in zip(notebook.cells, sources, strict=True):
+        cell.metadata = {}
+        kept = []
+        for output in cell.outputs:
+            if output.output_type == "stream" and output.name == "stderr":
+                told = output.text.strip().replace("\n", "\n    ")
+                print(f"{place(chapter, source.line)}: {told}", file=sys.stderr, flush=True)
+                continue  # warnings are for the author, not for the page
+            shown = output.get("text", "") + "".join(map(str, output.get("data", {}).values()))
+            if _ADDRESS.search(shown):
+                raise MlsysimError(
+                    f"{place(chapter, source.line)}: the cell shows an address in memory, which "
+                    "differs each time; end its last line with a semicolon"
+                )
+            kept.append(output)
+        cell.outputs = kept
+    notebook.metadata = {}
+    return str(nbformat.writes(notebook)) + "\n"  # type: ignore[no-untyped-call]
+
+
+def _on_disk(chapter: str) -> list[Path]:
+    """The versioned products of a chapter that exist."""
+    folders = (paths.results() / kind / chapter for kind in ("tables", "figures"))
+    return sorted(path for folder in folders for path in folder.glob("*") if path.is_file())
+
+
+def _declared(uses: Uses) -> list[Path]:
+    """The versioned files of the products that a chapter's cells name."""
+    tables = [path for name in uses.tables for path in table_files(name).values()]
+    return tables + [path for name in uses.figures for path in figure_files(name).values()]
+
+
+def _made(chapter: str, uses: Uses, before: dict[Path, bytes]) -> list[tuple[str, str]]:
+    """What became of each declared file. Raises MlsysimError for one that no cell made."""
+    made = []
+    for path in _declared(uses):
+        if not path.is_file():
+            name = f"{chapter}/{path.stem}"
+            line = {**uses.tables, **uses.figures}[name]
+            raise MlsysimError(
+                f"{place(chapter, line)}: {name!r} was not saved: the call did not run"
+            )
+        old = before.get(path)
+        what = "new" if old is None else "same" if old == path.read_bytes() else "re-made"
+        made.append((paths.shown(path), what))
+    return made
+
+
+def _remove(orphans: set[Path]) -> list[tuple[str, str]]:
+    """Remove products that no cell makes, with what was made of them for print."""
+    for path in sorted(orphans):
+        path.unlink()
+        if path.suffix == ".svg":
+            print_file(f"{path.parent.name}/{path.stem}").unlink(missing_ok=True)
+    return [(paths.shown(path), "removed") for path in sorted(orphans)]

@@ -1,0 +1,69 @@
+"""Printed text in LaTeX: escaped for its text mode, or set upright for its math mode."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["in_math", "in_text"]
+
+_SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+_RAISED = re.compile("[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_TEXT = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "|": r"\textbar{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "−": "$-$",
+    "×": r"$\times$",
+    "·": r"$\cdot$",
+    "µ": r"\textmu{}",
+    "₂": r"\textsubscript{2}",
+    "\N{NO-BREAK SPACE}": "~",
+    **{sign: f"\\{sign}" for sign in "%_&#${}"},
+}
+_NUMBER = re.compile(r"(?P<digits>−?\$?[\d,.]+)(?:×10(?P<power>[⁻⁰-⁹¹²³]+))?(?P<rest>.*)")
+
+
+def in_text(text: str) -> str:
+    r"""`text` so that LaTeX prints it as it is.
+
+    >>> in_text("50% of a_b")
+    '50\\% of a\\_b'
+    """
+    escaped = "".join(_TEXT.get(sign, sign) for sign in text)
+    escaped = _RAISED.sub(lambda found: f"$^{{{found[0].translate(_SUPERSCRIPTS)}}}$", escaped)
+    # After the end of a row, a star or a bracket would be read as an option of it.
+    return "{" + escaped[0] + "}" + escaped[1:] if escaped[:1] in {"*", "["} else escaped
+
+
+def in_math(text: str) -> str:
+    r"""A printed number and its unit for math mode.
+
+    >>> in_math("6,801\N{NO-BREAK SPACE}ms")
+    '6{,}801\\,\\mathrm{ms}'
+    >>> in_math("48.5%"), in_math("1.5×10⁻⁷")
+    ('48.5\\%', '1.5\\times 10^{-7}')
+    """
+    found = _NUMBER.fullmatch(text)
+    if not found:
+        return rf"\text{{{in_text(text)}}}"
+    digits = found["digits"].replace(",", "{,}").replace("−", "-")
+    made = digits.replace("$", r"\$")
+    if found["power"]:
+        made += rf"\times 10^{{{found['power'].translate(_SUPERSCRIPTS)}}}"
+    unit = found["rest"]
+    if unit == "%":
+        return made + r"\%"
+    if unit.startswith("\N{NO-BREAK SPACE}"):
+        made, unit = made + r"\,", unit[1:]
+    return made + _upright(unit) if unit else made
+
+
+def _upright(unit: str) -> str:
+    r"""A unit in math mode: ``\mathrm{TFLOP/s}``, with spaces and dots kept."""
+    spaced = unit.replace("\N{NO-BREAK SPACE}", r"\ ").replace("·", r"{\cdot}")
+    spaced = spaced.replace("µ", r"{\mu}").replace("₂", "_{2}")
+    raised = _RAISED.sub(lambda found: f"^{{{found[0].translate(_SUPERSCRIPTS)}}}", spaced)
+    return rf"\mathrm{{{raised}}}"

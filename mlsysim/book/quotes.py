@@ -1,0 +1,143 @@
+"""Quotes: a number of an artifact, printed in a sentence as `KEY in UNIT as FORMAT` asks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from mlsysim import units
+from mlsysim.book.numbers import format_number, with_unit
+from mlsysim.documents import names
+from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownName, nearest
+
+if TYPE_CHECKING:
+    from mlsysim.artifacts.reading import Artifact
+
+__all__ = ["Printed", "Spec", "parse", "printed", "printed_from"]
+
+_WORDS = re.compile(r"\s*(?P<key>\S+)(?:\s+in\s+(?P<unit>\S+))?(?:\s+as\s+(?P<format>\S+))?\s*")
+_KEY = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
+_GRAMMAR = "KEY, KEY in UNIT, KEY as FORMAT, or KEY in UNIT as FORMAT"
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A value as the page prints it, beside the value and unit of the artifact.
+
+    `key` starts with the scenario's name; `spec` prints the same text again.
+    """
+
+    text: str
+    key: str
+    value: int | float | bool | str
+    unit: str
+    spec: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a quote asks for: a key, and perhaps a unit and a format."""
+
+    key: str
+    unit: str = ""
+    format: str = ""
+
+    def __str__(self) -> str:
+        unit = f" in {self.unit}" if self.unit else ""
+        return self.key + unit + (f" as {self.format}" if self.format else "")
+
+
+def parse(text: str) -> Spec:
+    """The parts of a quote.
+
+    >>> parse("step.step_time in ms as ,.0f")
+    Spec(key='step.step_time', unit='ms', format=',.0f')
+
+    Raises InputError for a text of another form.
+    """
+    found = _WORDS.fullmatch(text)
+    if not found:
+        raise InputError(f"expected {_GRAMMAR}")
+    key = found["key"]
+    if not _KEY.fullmatch(key):
+        raise InputError(f"{key!r} is no key; expected names joined by dots, then {_GRAMMAR}")
+    return Spec(key, found["unit"] or "", found["format"] or "")
+
+
+def printed(text: str, aliases: Mapping[str, str] | None = None) -> Printed:
+    """The value that a quote in a chapter prints; its key starts with a scenario's name.
+
+    `aliases` maps the short names that the chapter gives to scenarios. Raises UnknownName,
+    UnitError or InputError with the nearest names or with what to write.
+    """
+    from mlsysim.artifacts.reading import read
+
+    spec, short = parse(text), aliases or {}
+    name, _, key = spec.key.partition(".")
+    known = names("Scenarios")
+    if name not in short and name not in known:
+        raise UnknownName(f"{name!r} is no scenario; {nearest(name, [*short, *known])}")
+    scenario = short.get(name, name)
+    if not key:
+        raise InputError(
+            f"{name!r} is a scenario; say which of its values, such as {name}.step_time"
+        )
+    return _printed(read(scenario), Spec(key, spec.unit, spec.format))
+
+
+def printed_from(artifact: Artifact, text: str) -> Printed:
+    """The value of `artifact` that a quote prints; its key starts inside the artifact."""
+    return _printed(artifact, parse(text))
+
+
+def _printed(artifact: Artifact, spec: Spec) -> Printed:
+    entry = artifact.entry(spec.key)
+    value, unit = entry["value"], entry["unit"]
+    try:
+        is_word = isinstance(value, (bool, str))
+        text = _word(value, spec) if is_word else _number(value, unit, spec)
+    except MlsysimError as error:
+        raise type(error)(f"{spec.key}: {error}") from None
+    whole = Spec(f"{artifact.name}.{spec.key}", spec.unit, spec.format)
+    return Printed(text=text, key=whole.key, value=value, unit=unit, spec=str(whole))
+
+
+def _word(value: bool | str, spec: Spec) -> str:
+    if spec.unit or spec.format:
+        raise InputError(f"the value is {value!r}, no number; leave out what follows the key")
+    return value if isinstance(value, str) else str(value).lower()
+
+
+def _number(value: int | float, unit: str, spec: Spec) -> str:
+    target = unit
+    if spec.unit:
+        target = units.unit_text(units.unit(spec.unit))
+        value = _converted(value, unit, target)
+    if spec.format.endswith("%"):
+        if target:
+            raise InputError(
+                f"the format {spec.format!r} is for shares of one, and this is in {target}; "
+                f"write {spec.format.removesuffix('%') + 'f'!r}"
+            )
+        return format_number(value, spec.format)
+    return with_unit(format_number(value, spec.format), target)
+
+
+def _converted(value: int | float, unit: str, target: str) -> int | float:
+    """`value` in another unit, rounded once; a plain number may be printed in %."""
+    if unit == target:
+        return value
+    if not unit:
+        if target == "%":
+            return float(Fraction(repr(value)) * 100)
+        raise UnitError(f"the value is a plain number, so it cannot be printed in {target}")
+    try:
+        return units.convert(value, unit, target)
+    except UnitError as error:
+        raise UnitError(f"the value is in {unit}; {error}") from None

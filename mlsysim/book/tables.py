@@ -1,0 +1,164 @@
+"""Tables: made once from a data frame, kept as CSV with exact values, Markdown and LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mlsysim import files
+from mlsysim.book import latex
+from mlsysim.book.numbers import format_number
+from mlsysim.book.products import cell_value, csv_text, header, table_files
+from mlsysim.book.quotes import Printed
+from mlsysim.errors import InputError, MlsysimError, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Code", "SavedTable", "save_table"]
+
+
+@dataclass(frozen=True)
+class Code:
+    """A cell that is a name of the code, set in its typeface."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class SavedTable:
+    """A table that was saved; a notebook shows it."""
+
+    name: str
+    markdown: str
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown
+
+    def __repr__(self) -> str:
+        return f"<table {self.name}>"
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A cell in each of the three forms; a printed value is exactly its value and its unit."""
+
+    exact: tuple[Any, ...]
+    markdown: str
+    latex: str
+    is_number: bool
+
+
+def save_table(
+    name: str, frame: pd.DataFrame, *, columns: Mapping[str, str] | None = None
+) -> SavedTable:
+    """Write results/tables/NAME.csv, .md and .tex; NAME is ``"01_reference_step/ledger"``.
+
+    Cells are texts, `Code`, truth values, whole numbers, floats, or values of an artifact as
+    ``artifact.quote("step_time in ms as ,.0f")`` gives them. `columns` maps a column to the format
+    of its numbers, such as ``".1%"``; whole numbers have one already, floats must be given theirs.
+    Raises InputError that names the column and the row.
+    """
+    formats = columns or {}
+    names = header(frame, name)
+    for column in formats:
+        if column not in names:
+            raise InputError(
+                f"{name}: columns: {column!r} is not in the table; {nearest(column, names)}"
+            )
+    table = {
+        column: [
+            _cell(cell_value(value, place), formats.get(column, ""), place)
+            for number, value in enumerate(frame[column], start=1)
+            for place in [f"{name}: column {column!r}, row {number}"]
+        ]
+        for column in names
+    }
+    contents = {"csv": _csv(table), "md": _markdown(table), "tex": _latex(table)}
+    for end, path in table_files(name).items():
+        files.write(path, contents[end])
+    return SavedTable(name, contents["md"])
+
+
+def _cell(value: Any, format: str, place: str) -> _Cell:  # noqa: A002  what the field calls it
+    if isinstance(value, Printed):
+        is_number = not isinstance(value.value, (bool, str))
+        exact = (_word(value.value), value.unit)
+        return _Cell(exact, _in_markdown(value.text), latex.in_text(value.text), is_number)
+    if isinstance(value, Code):
+        code = f"`{value.text}`".replace("|", "\\|")
+        return _Cell((value.text,), code, rf"\texttt{{{latex.in_text(value.text)}}}", False)
+    if isinstance(value, (bool, str)):
+        text = _word(value)
+        if "\n" in text:
+            raise InputError(f"{place}: {text!r} has more than one line")
+        return _Cell((text,), _in_markdown(text), latex.in_text(text), False)
+    if not isinstance(value, (int, float)):
+        raise InputError(
+            f"{place}: {type(value).__name__}: expected a text, a number, or artifact.quote(...)"
+        )
+    if isinstance(value, float) and not format:
+        raise InputError(
+            f"{place}: {value!r} needs a format; give the column one, as in "
+            "save_table(..., columns={COLUMN: '.2f'})"
+        )
+    try:
+        text = format_number(value, format)
+    except MlsysimError as error:
+        raise type(error)(f"{place}: {error}") from None
+    return _Cell((value,), _in_markdown(text), latex.in_text(text), True)
+
+
+def _word(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def _in_markdown(text: str) -> str:
+    r"""`text` so that MyST prints it as it is in a pipe table.
+
+    >>> _in_markdown("a_b | 5 $")
+    'a\\_b \\| 5 \\$'
+    """
+    return "".join(f"\\{sign}" if sign in "\\`*_{}[]<>#|~^$&" else sign for sign in text)
+
+
+def _csv(table: dict[str, list[_Cell]]) -> str:
+    """Exact values; a column with printed values is followed by one of their units."""
+    names, parts = [], []
+    for name, cells in table.items():
+        width = max(len(cell.exact) for cell in cells)
+        names += [name, f"{name} unit"][:width]
+        parts.append([(*cell.exact, "")[:width] for cell in cells])
+    return csv_text(names, ([v for part in row for v in part] for row in zip(*parts, strict=True)))
+
+
+def _right(cells: list[_Cell]) -> bool:
+    return all(cell.is_number for cell in cells)
+
+
+def _markdown(table: dict[str, list[_Cell]]) -> str:
+    """A pipe table, without padding, so that one longer cell changes one line."""
+    rows = [
+        [_in_markdown(name) for name in table],
+        ["--:" if _right(cells) else ":--" for cells in table.values()],
+        *([cell.markdown for cell in row] for row in zip(*table.values(), strict=True)),
+    ]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _latex(table: dict[str, list[_Cell]]) -> str:
+    """A tabular of booktabs."""
+    align = "".join("r" if _right(cells) else "l" for cells in table.values())
+    head = " & ".join(latex.in_text(name) for name in table)
+    body = [" & ".join(cell.latex for cell in row) for row in zip(*table.values(), strict=True)]
+    lines = [
+        rf"\begin{{tabular}}{{{align}}}",
+        r"\toprule",
+        rf"{head} \\",
+        r"\midrule",
+        *(rf"{row} \\" for row in body),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"

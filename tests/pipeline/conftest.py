@@ -1,0 +1,185 @@
+"""Clones of the project as it is in the working tree, with real git and real Snakemake."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# A second chapter, which reads the A100 step alone, so that tests can tell chapters apart.
+OTHER = "90_previous_generation"
+OTHER_CHAPTER = f"""\
+---
+orphan: true
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+# The previous generation
+
+```{{code-cell}} ipython3
+import pandas as pd
+
+from mlsysim.book import read, save_table
+
+old = read("DenseLLMPretrainingStepA100")
+frame = pd.DataFrame({{"part": ["step"], "time": [old.quote("step_time in s as .2f")]}})
+save_table("{OTHER}/step", frame)
+```
+
+One step takes {{quote}}`DenseLLMPretrainingStepA100.step_time in s as .1f`.
+"""
+
+
+class Clone:
+    """A clone with the few verbs that the tests are written in."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def git(self, *arguments: str) -> str:
+        run = subprocess.run(
+            ["git", *arguments], cwd=self.path, check=True, capture_output=True, text=True
+        )
+        return run.stdout
+
+    def changed(self) -> list[str]:
+        """What `git status` names."""
+        return self.git("status", "--porcelain").splitlines()
+
+    def environment(self) -> dict[str, str]:
+        return os.environ | {"PYTHONPATH": str(self.path), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def start(self, *arguments: str, **options: object) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", *arguments],
+            cwd=self.path,
+            env=self.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            **options,
+        )
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", *arguments],
+            cwd=self.path,
+            env=self.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def build(self, target: str = "all") -> Build:
+        """`snakemake all`, which must succeed."""
+        run = self.run("snakemake", target)
+        assert run.returncode == 0, run.stdout
+        return Build(run.stdout)
+
+    def mlsysim(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self.run("mlsysim", *arguments)
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        file = self.path / path
+        text = file.read_text()
+        assert old in text, f"{path} does not hold {old!r}"
+        file.write_text(text.replace(old, new, 1))
+
+    def results(self) -> dict[str, bytes]:
+        """Every byte under results/."""
+        folder = self.path / "results"
+        return {
+            path.relative_to(folder).as_posix(): path.read_bytes()
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        }
+
+    def set_times(self, folders: dict[str, float]) -> None:
+        """Give every file of each folder (relative, or '' for all) one time stamp, in that order."""
+        for folder, moment in folders.items():
+            for path in (self.path / folder).rglob("*"):
+                if ".git" not in path.parts and path.is_file():
+                    os.utime(path, (moment, moment))
+
+
+class Build:
+    """What a build said it did."""
+
+    def __init__(self, said: str) -> None:
+        self.said = said
+        self.solved = sorted(re.findall(r"^solved (\w+) ->", said, re.MULTILINE))
+        self.executed = sorted(re.findall(r"^executed (\w+)", said, re.MULTILINE))
+        self.page = "built build/book" in said
+        self.nothing = "Nothing to be done" in said
+
+
+@pytest.fixture(scope="session")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with one commit: the working tree as it is, and one more chapter with its results."""
+    folder = tmp_path_factory.mktemp("source") / "book"
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    (folder / f"chapters/{OTHER}.md").write_text(OTHER_CHAPTER)
+    made = Clone(folder)
+    made.git("init", "--quiet", "--initial-branch", "main")
+    made.git("config", "user.name", "Test")
+    made.git("config", "user.email", "test@example.invalid")
+    made.build()
+    made.git("add", "--all")
+    made.git("commit", "--quiet", "--message", "The book")
+    return folder
+
+
+def cloned(source: Path, path: Path) -> Clone:
+    subprocess.run(["git", "clone", "--quiet", str(source), str(path)], check=True)
+    made = Clone(path)
+    made.git("config", "user.name", "Test")
+    made.git("config", "user.email", "test@example.invalid")
+    return made
+
+
+@pytest.fixture
+def fresh(source: Path, tmp_path: Path) -> Clone:
+    """A clone in which nothing was built yet."""
+    return cloned(source, tmp_path / "clone")
+
+
+@pytest.fixture(scope="session")
+def built_once(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("built") / "clone"
+    made = cloned(source, path)
+    built = made.build()
+    assert built.solved == []
+    assert made.changed() == []
+    return path
+
+
+@pytest.fixture
+def built(built_once: Path, tmp_path: Path) -> Clone:
+    """A clone in which `snakemake all` ran once."""
+    path = tmp_path / "clone"
+    shutil.copytree(built_once, path, symlinks=True)
+    return Clone(path)

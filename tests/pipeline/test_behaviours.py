@@ -1,0 +1,246 @@
+"""What a build does and does not do, in clones: content decides, never time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+
+import pytest
+
+from .conftest import OTHER, Clone
+
+pytestmark = pytest.mark.pipeline
+
+FIRST = "01_reference_step"
+H100 = ["DenseLLMPretrainingStep", "DenseLLMReplica"]
+A100 = ["DenseLLMPretrainingStepA100", "DenseLLMReplicaA100"]
+ALL = sorted(H100 + A100)
+A100_FILE = "mlsysim/registry/data/hardware/A100_SXM_80GB.toml"
+
+
+def artifact(name: str) -> str:
+    return f"results/scenarios/{name}.json"
+
+
+PAST, NOW, FUTURE = 1e9, time.time(), 2.2e9
+TIMES = {
+    "all in the past": {"": PAST},
+    "all in the future": {"": FUTURE},
+    "results checked out first": {"": NOW, "results": PAST},
+    "results checked out last": {"": PAST, "results": FUTURE},
+}
+
+
+@pytest.mark.parametrize("times", TIMES.values(), ids=TIMES)
+def test_a_fresh_clone_solves_nothing_whatever_the_time_stamps(fresh: Clone, times) -> None:
+    before = fresh.results()
+    fresh.set_times(times)
+    first = fresh.build()
+    assert first.solved == []
+    assert first.executed == [FIRST, OTHER]
+    assert fresh.results() == before
+    assert fresh.changed() == []
+    assert fresh.build().nothing
+
+
+def test_touching_and_commenting_everything_solves_nothing(built: Clone) -> None:
+    built.set_times({"": time.time()})
+    assert built.build().nothing
+    for name in ALL:
+        path = built.path / f"scenarios/{name}.toml"
+        path.write_text("# Another comment.\n\n" + path.read_text().replace(" = ", "   =  "))
+    built.edit("mlsysim/solvers/flops.py", '"""Work of one', '"""Reworded work of one')
+    built.edit("mlsysim/solvers/flops.py", "def logits_flops(", "# Why.\n\n\ndef logits_flops(")
+    built.edit("mlsysim/units.txt", "minute =", "# sixty\nminute  =")
+    build = built.build()
+    assert build.solved == []
+    assert build.executed == []
+    assert not any(line.split()[-1].startswith("results/") for line in built.changed())
+
+
+def test_one_number_of_one_accelerator_moves_exactly_what_uses_it(built: Clone) -> None:
+    then = built.results()
+    built.edit(A100_FILE, "312 TFLOP/s", "315 TFLOP/s")
+    build = built.build()
+    assert build.solved == A100
+    assert build.executed == [OTHER]
+    now = built.results()
+    assert {path for path in then if then[path] != now[path]} == {
+        "artifacts.lock",
+        "quotes.json",
+        "scenarios/DenseLLMPretrainingStepA100.json",
+        "scenarios/DenseLLMReplicaA100.json",
+        f"tables/{OTHER}/step.csv",
+        f"tables/{OTHER}/step.md",
+        f"tables/{OTHER}/step.tex",
+    }
+    built.git("checkout", "--quiet", A100_FILE)
+    assert built.build().solved == A100
+    assert built.changed() == []
+
+
+def test_a_constant_behind_the_solver_solves_every_scenario_it_can_move(built: Clone) -> None:
+    built.edit("mlsysim/solvers/memory.py", "10 * whole", "11 * whole")
+    assert "code changed: mlsysim.solvers.memory" in built.mlsysim("status").stdout
+    assert built.build().solved == ALL
+    assert artifact("DenseLLMPretrainingStep") in "".join(built.changed())
+    built.git("checkout", "--quiet", "mlsysim")
+    assert built.build().solved == ALL
+    assert built.changed() == []
+
+
+def test_a_damaged_or_outdated_artifact_is_noticed_by_name_and_made_again(built: Clone) -> None:
+    edited, truncated, deleted, outdated = ALL
+    built.edit(artifact(edited), '"unit": "s"', '"unit": "min"')
+    path = built.path / artifact(truncated)
+    path.write_bytes(path.read_bytes()[:500])
+    (built.path / artifact(deleted)).unlink()
+    for name in (edited, truncated):  # as old, and as new, as a file can be
+        os.utime(built.path / artifact(name), (2.2e9, 2.2e9))
+    said = built.mlsysim("status").stdout
+    assert f"{artifact(edited)}\n    artifact edited by hand" in said
+    assert f"{artifact(truncated)}\n    artifact truncated" in said
+    assert f"{artifact(deleted)}\n    artifact missing" in said
+    assert artifact(outdated) not in said
+    verified = built.mlsysim("verify")
+    assert verified.returncode == 1
+    assert f"different: {edited} (outputs." in verified.stdout
+    assert f"missing: {deleted}" in verified.stdout
+    assert f"identical: {outdated}" in verified.stdout
+    assert built.build().solved == sorted([edited, truncated, deleted])
+    assert built.changed() == []
+    assert built.mlsysim("status").stdout == "everything is fresh\n"
+
+
+def test_an_artifact_older_than_a_committed_input_is_noticed_on_a_fresh_clone(
+    fresh: Clone,
+) -> None:
+    fresh.edit(A100_FILE, "312 TFLOP/s", "315 TFLOP/s")
+    fresh.git("commit", "--quiet", "--all", "--message", "A faster accelerator, and no build")
+    fresh.set_times({"results": 2.2e9})
+    said = fresh.mlsysim("status").stdout
+    assert "Hardware.A100_SXM_80GB.rates.bf16: 312.0 TFLOP/s -> 315.0 TFLOP/s" in said
+    assert fresh.mlsysim("verify").returncode == 1
+    assert fresh.build("solve").solved == A100
+
+
+@pytest.mark.parametrize("damage", ["edited", "deleted", "added"])
+def test_a_damaged_table_figure_or_record_of_quotes_is_made_again(
+    built: Clone, damage: str
+) -> None:
+    products = [
+        *built.path.glob(f"results/tables/{FIRST}/*"),
+        *built.path.glob(f"results/figures/{FIRST}/*"),
+        built.path / "results/quotes.json",
+    ]
+    assert len(products) > 5
+    for path in products:
+        if damage == "edited":
+            path.write_bytes(path.read_bytes() + b" ")
+        elif damage == "deleted":
+            path.unlink()
+        else:
+            path.with_name("stray" + path.suffix).write_text("made by no cell")
+    if damage == "added":
+        (built.path / "results/stray.json").unlink()
+    said = built.mlsysim("status").stdout
+    named = "stray" if damage == "added" else products[0].name
+    assert f"{products[0].with_name(named + products[0].suffix if damage == 'added' else named).relative_to(built.path)}" in said
+    build = built.build()
+    assert build.solved == []
+    assert build.executed == [FIRST]
+    assert built.changed() == []
+
+
+def test_deleting_what_snakemake_remembers_solves_and_executes_nothing(built: Clone) -> None:
+    shutil.rmtree(built.path / ".snakemake")
+    assert built.build().nothing
+    shutil.rmtree(built.path / "build")
+    build = built.build()
+    assert build.solved == []
+    assert build.executed == [FIRST, OTHER]
+    assert built.changed() == []
+
+
+@pytest.mark.parametrize("moment", ["solved ", "executed "])
+def test_a_killed_build_is_followed_by_a_plain_one(fresh: Clone, moment: str) -> None:
+    fresh.edit("mlsysim/solvers/memory.py", "10 * whole", "11 * whole")
+    killed = fresh.start("snakemake", "all", start_new_session=True)
+    for line in killed.stdout:
+        if line.startswith(moment):
+            break
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    fresh.git("checkout", "--quiet", "mlsysim")
+    fresh.build()
+    assert fresh.changed() == []
+    assert fresh.build().nothing
+    assert fresh.mlsysim("verify").returncode == 0
+
+
+def test_a_build_whose_main_process_alone_is_killed_leaves_no_late_job(fresh: Clone) -> None:
+    killed = fresh.start("snakemake", "all")
+    for line in killed.stdout:
+        if "execute_" in line:
+            break
+    killed.kill()
+    fresh.edit(A100_FILE, "312 TFLOP/s", "315 TFLOP/s")
+    fresh.build()  # waits for the orphaned job
+    killed.communicate()
+    assert fresh.build().nothing
+    assert "315.0" in (fresh.path / artifact("DenseLLMPretrainingStepA100")).read_text()
+
+
+def test_of_two_builds_at_once_the_second_waits(built: Clone) -> None:
+    built.edit(A100_FILE, "312 TFLOP/s", "315 TFLOP/s")
+    first = built.start("snakemake", "all")
+    second = built.start("snakemake", "all")
+    said = [first.communicate()[0], second.communicate()[0]]
+    assert (first.returncode, second.returncode) == (0, 0), said
+    assert sum("waiting for another build" in each for each in said) == 1
+    assert sorted("Nothing to be done" in each for each in said) == [False, True]
+    assert built.mlsysim("verify").returncode == 0
+
+
+def test_keys_in_another_order_solve_nothing(built: Clone) -> None:
+    for name in ALL:
+        path = built.path / f"scenarios/{name}.toml"
+        head, *tables = path.read_text().split("\n[")
+        lines = [
+            "\n".join([first, *reversed([line for line in rest if line])])
+            for first, *rest in (table.split("\n") for table in tables)
+        ]
+        path.write_text("\n\n[".join([head.rstrip(), *reversed(lines)]) + "\n")
+    build = built.build()
+    assert build.solved == []
+    assert build.executed == []
+
+
+def test_switching_branches_to_and_fro_leaves_a_clean_tree(built: Clone) -> None:
+    built.git("switch", "--quiet", "--create", "faster")
+    built.edit(A100_FILE, "312 TFLOP/s", "315 TFLOP/s")
+    built.build()
+    built.git("commit", "--quiet", "--all", "--message", "A faster accelerator")
+    for branch in ("main", "faster", "main"):
+        built.git("switch", "--quiet", branch)
+        assert built.build().solved == []
+        assert built.changed() == []
+
+
+def test_a_prose_edit_executes_nothing_and_a_code_edit_one_chapter(built: Clone) -> None:
+    built.edit(f"chapters/{OTHER}.md", "One step takes", "A step takes")
+    build = built.build()
+    assert (build.solved, build.executed, build.page) == ([], [], True)
+    built.edit(f"chapters/{OTHER}.md", '["step"]', '["one step"]')
+    assert built.build().executed == [OTHER]
+
+
+def test_a_wrong_scenario_file_is_named_and_costs_no_artifact(built: Clone) -> None:
+    before = built.results()
+    built.edit("scenarios/DenseLLMPretrainingStep.toml", "value = 0.7", "value = 1.7")
+    run = built.run("snakemake", "all")
+    assert run.returncode != 0
+    assert "scenarios/DenseLLMPretrainingStep.toml: local_efficiency = 1.7" in run.stdout
+    assert built.results() == before

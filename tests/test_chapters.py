@@ -1,0 +1,398 @@
+"""Chapters: notebooks that survive a round trip, run to the same bytes, and become pages."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import jupytext
+import nbformat
+import pytest
+
+from mlsysim import paths
+from mlsysim.book import cells
+from mlsysim.book.execution import execute, executed
+from mlsysim.book.pages import Page, pages
+from mlsysim.errors import InputError, MlsysimError
+from tests.conftest import REPOSITORY, copy_project
+
+CHAPTERS = sorted(path.stem for path in (REPOSITORY / "chapters").glob("[0-9]*.md"))
+HEAD = """\
+---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3 (ipykernel)
+  language: python
+  name: python3
+mlsysim:
+  scenarios:
+    step: DenseLLMPretrainingStep
+---
+
+# Small
+
+"""
+CELL = """\
+```{{code-cell}} ipython3
+{code}
+```
+
+"""
+TABLE = """\
+import pandas as pd
+from mlsysim import read
+from mlsysim.book import save_table
+step = read("DenseLLMReplica")
+save_table("01_small/one", pd.DataFrame({"a": [step.quote("state_per_gpu as .1f")]}))"""
+
+
+def write(root: Path, *parts: str, name: str = "01_small") -> str:
+    """Write a chapter: a part that starts with a blank is prose, the others are cells."""
+    body = "".join(p[1:] + "\n\n" if p.startswith(" ") else CELL.format(code=p) for p in parts)
+    (root / "chapters" / f"{name}.md").write_text(HEAD + body, encoding="utf-8")
+    return HEAD + body
+
+
+def line_of(text: str, part: str) -> int:
+    return text.partition(part)[0].count("\n") + 1
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_chapter_is_a_notebook_and_comes_back_byte_for_byte(chapter: str) -> None:
+    text = (REPOSITORY / "chapters" / f"{chapter}.md").read_text(encoding="utf-8")
+    notebook = jupytext.reads(text, fmt="md:myst")
+    nbformat.validate(notebook)
+    assert jupytext.writes(notebook, fmt="md:myst") == text
+    # What Jupyter adds when it opens and saves a notebook must not stay in the chapter.
+    notebook.metadata["language_info"] = {"name": "python", "pygments_lexer": "ipython3"}
+    opened = nbformat.reads(nbformat.writes(notebook), as_version=4)
+    assert jupytext.writes(opened, fmt="md:myst") == text
+    sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.source for cell in cells.code_cells(text)] == sources
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_no_chapter_types_a_number(chapter: str) -> None:
+    text = (REPOSITORY / "chapters" / f"{chapter}.md").read_text(encoding="utf-8")
+    text = text.split("\n---\n", 1)[1]
+    for literal in (
+        r"(?ms)^```\{code-cell\}.*?^```$",  # code draws, it does not print
+        r"(?m)^:::.*/.*$|^```\{include\}.*$",  # paths
+        r"\{[\w:]+\}`[^`]*`",  # roles
+        r"`[^`\n]*`",
+        r"(?m)^\([\w-]+\)=$|\([\w-]+\)$",  # labels
+        r"m \+ p - 1|p - 1",  # algebra
+    ):
+        text = re.sub(literal, "", text)
+    assert re.findall(r"(?<![\w-])\d[\d.,]*\d|(?<![\w-])\d", text) == []
+
+
+def test_a_cell_is_known_by_its_source_and_first_line() -> None:
+    text = (
+        "~~~{code-cell} ipython3\nshown = 1\n~~~\n\n```text\n```{code-cell}\nx\n```\n\n"
+        "````{code-cell}\n---\ntags: [hide-input]\n---\n\nfirst = 1\n\n```\nsecond\n````\n"
+        "```{code-cell}\n:tags: [a]\n:label: b\nthird\n\n```\n```{code-cell}\n```\n"
+    )
+    assert [(cell.source, cell.line) for cell in cells.code_cells(text)] == [
+        ("shown = 1", 2),
+        ("first = 1\n\n```\nsecond", 15),
+        ("third", 23),
+        ("", 27),
+    ]
+
+
+def test_the_edges_of_the_graph_are_the_literal_names_in_cells_alone() -> None:
+    text = HEAD + "".join(
+        CELL.format(code=code)
+        for code in (
+            '%time\nfrom mlsysim import read\nstep = read("One")\nx = [1, read("Two")]',
+            'save_table("01_small/t", step)\nfigure = save_figure("01_small/f", 1, data=2)',
+            '!ls\n"read(name)"  # read(name)',
+            "%%bash\nread NAME < file",
+        )
+    )
+    found = cells.uses("01_small", text + '```python\nread("Shown")\n```\n')
+    first = line_of(text, "step =")
+    assert found.reads == {"One": first, "Two": first + 1}
+    assert list(found.tables) == ["01_small/t"]
+    assert list(found.figures) == ["01_small/f"]
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "message"),
+    [
+        ("x = 1\nread(x)", 2, 'write read("NameOfTheScenario")'),
+        ('read(name="One")', 1, "as a text typed there"),
+        ('for n in "ab":\n    read(n)', 2, "as a text typed there"),
+        ("get = read", 1, "call read by this name"),
+        ("from mlsysim import read as get", 1, "cannot import mlsysim.read like this"),
+        ("from mlsysim import Scenarios", 1, "cannot import mlsysim.Scenarios"),
+        ("import pandas\nimport mlsysim.scenarios", 2, "cannot import mlsysim.scenarios"),
+        ("from mlsysim.book.tables import save_table", 1, "cannot import mlsysim.book.tables"),
+        ("from mlsysim.book import *", 1, "cannot import mlsysim.book.*"),
+        ('save_table("ledger", x)', 1, 'write "01_small/ledger"'),
+        ('save_table("02_other/ledger", x)', 1, 'write "01_small/ledger"'),
+        ('save_table("01_small/My Table!", x)', 1, 'write "01_small/my_table"'),
+        ('save_table(f"01_small/{x}", x)', 1, 'save_table("01_small/name", ...)'),
+        ('save_table("01_small/a", x)\nsave_table("01_small/a", x)', 2, "made in line"),
+        ('if x:\n    save_table("01_small/a", x)', 2, "in a statement of its own"),
+        ("x = (1,", 1, "not valid Python"),
+    ],
+)
+def test_what_the_build_cannot_know_before_it_runs_is_refused(
+    code: str, line: int, message: str
+) -> None:
+    text = HEAD + CELL.format(code=code)
+    with pytest.raises(InputError) as refused:
+        cells.uses("01_small", text)
+    at = line_of(text, code) + line - 1
+    assert str(refused.value).startswith(f"chapters/01_small.md:{at}: ")
+    assert message in str(refused.value)
+
+
+def test_two_executions_give_the_same_bytes_and_prose_does_not_count(solved: Path) -> None:
+    write(solved, " Before.", TABLE, "x = 2\nx + 1", "")
+    made = execute("01_small")
+    assert made == [(f"results/tables/01_small/one.{end}", "new") for end in ("csv", "md", "tex")]
+    first = executed("01_small").read_bytes()
+    write(solved, " After, with {quote}`step.step_time`.", TABLE, "x = 2\nx + 1", "")
+    assert {what for _, what in execute("01_small")} == {"same"}
+    assert executed("01_small").read_bytes() == first
+    assert [cell.get("outputs") != [] for cell in nbformat.reads(first.decode(), 4).cells] == [
+        True,
+        True,
+        False,
+    ]
+    assert sorted(path.name for path in (solved / "chapters").iterdir()) == [
+        "01_small.md",
+        "references.bib",
+    ]
+
+
+def test_products_that_changed_or_that_no_cell_makes_any_longer_are_named(solved: Path) -> None:
+    write(solved, TABLE)
+    execute("01_small")
+    edited = solved / "results" / "tables" / "01_small" / "one.md"
+    edited.write_text("by hand\n", encoding="utf-8")
+    for old in ("tables/01_small/old.csv", "figures/01_small/old.svg"):
+        path = solved / "results" / old
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("old\n", encoding="utf-8")
+    assert {path: what for path, what in execute("01_small") if what != "same"} == {
+        "results/tables/01_small/one.md": "re-made",
+        "results/figures/01_small/old.svg": "removed",
+        "results/tables/01_small/old.csv": "removed",
+    }
+    assert edited.read_text(encoding="utf-8") != "by hand\n"
+    assert not list((solved / "results").rglob("old.*"))
+
+
+@pytest.mark.parametrize(
+    ("code", "at", "message"),
+    [
+        ("x = 1\n1 / 0", "1 / 0", "ZeroDivisionError: division by zero"),
+        (
+            'from mlsysim import read\n\nread("DenseReplica")',
+            "read(",
+            "UnknownName: 'DenseReplica'",
+        ),
+        ("def f():\n    return missing\n\nf()", "    return", "NameError: name 'missing'"),
+        ("import os\nos._exit(3)", "import os", "the cell ended its own process"),
+        ("object()", "object()", "the cell shows an address in memory"),
+    ],
+)
+def test_a_cell_that_fails_is_named_by_chapter_and_line(
+    solved: Path, code: str, at: str, message: str
+) -> None:
+    text = write(solved, " Text.", "first = 1", "", code)
+    with pytest.raises(MlsysimError) as refused:
+        execute("01_small")
+    assert str(refused.value).startswith(f"chapters/01_small.md:{line_of(text, at)}: {message}")
+    assert "\n" not in str(refused.value)
+    assert not executed("01_small").exists()
+
+
+def test_what_a_cell_warns_of_reaches_the_author_and_not_the_page(
+    solved: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = write(solved, "import warnings\nwarnings.warn('mind the gap')\n'shown'")
+    execute("01_small")
+    told = capfd.readouterr().err
+    assert f"chapters/01_small.md:{line_of(text, 'import warn')}: " in told
+    assert "mind the gap" in told
+    content = executed("01_small").read_text(encoding="utf-8")
+    assert "mind the gap" not in re.sub(r'"source": \[.*?\]', "", content, flags=re.DOTALL)
+    assert "'shown'" in content
+
+
+def command(root: Path, *arguments: str) -> str:
+    """Run a command of the project in a process of its own; returns its errors."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mlsysim", *arguments],
+        cwd=root,
+        env={**os.environ, "MLSYSIM_ROOT": str(root), "PYTHONPATH": str(paths.PACKAGE.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode == 0) == (done.stderr == ""), done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def lay_out(root: Path) -> Path:
+    """A root with solved scenarios and the layout of the real book, and no pages yet."""
+    shutil.copytree(REPOSITORY / "chapters" / "_static", root / "chapters" / "_static")
+    shutil.copy(REPOSITORY / "chapters" / "conf.py", root / "chapters")
+    (root / "chapters" / "index.md").write_text(
+        "# Book\n\n```{toctree}\n:numbered:\n\n01_small\n```\n", encoding="utf-8"
+    )
+    assert command(root, "solve", "--all") == ""
+    return root
+
+
+@pytest.fixture
+def book(root: Path) -> Path:
+    return lay_out(root)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A book that was built once, for tests that only look at it."""
+    root = lay_out(copy_project(tmp_path_factory.mktemp("built") / "root"))
+    write(root, TABLE, PAGE)
+    assert build(root) == ""
+    return root
+
+
+def build(root: Path) -> str:
+    """Execute the chapter and build the book; returns the errors of the latter."""
+    assert command(root, "execute", "01_small") == ""
+    return command(root, "book")
+
+
+PAGE = """\
+ ## At {quote}`step.state_per_gpu as .1f`
+
+It is {quote}`step.state_per_gpu as .2f`, see [{quote}`step.precision`](index.md) and
+$x = {quote}`step.state_per_gpu in GiB as .2f`$.
+
+| a |
+|--:|
+| {quote}`step.tensor_parallel` |
+
+:::{table} Of {quote}`step.pipeline_depth` stages
+:name: tab-one
+
+```{include} ../results/tables/01_small/one.md
+```
+:::
+
+:::{image} _static/favicon.svg
+:alt: Sign {quote}`step.data_parallel`
+:::
+"""
+
+
+def test_the_page_shows_every_quote_where_it_stands(built: Path) -> None:
+    html = (built / "build" / "book" / "01_small.html").read_text(encoding="utf-8")
+    assert '<a class="quote" href="artifacts/DenseLLMPretrainingStep.json" title=' in html
+    assert 'title="DenseLLMPretrainingStep.state_per_gpu = 43.75 GB">43.75\xa0GB</a>' in html
+    assert r"\(x = 40.75\,\mathrm{GiB}\)" in html
+    assert 'alt="Sign 16"' in html
+    heading = re.search(r"<h2>(?!.*Contents).*?</h2>", html)
+    assert heading
+    assert "43.8\xa0GB<a" in heading[0]
+    assert 'class="quote"' not in heading[0]
+    assert 'href="#at-step-state-per-gpu"' in heading[0]  # an anchor that no number moves
+    assert "{quote}" not in html
+    assert re.search(r'<a class="reference[^>]*><span[^>]*>bf16</span></a>', html)
+    for name in ("artifacts/DenseLLMPretrainingStep.json", "_sources/01_small.ipynb"):
+        assert (built / "build" / "book" / name).is_file()
+
+
+def test_the_notebook_to_take_away_has_numbers_and_outputs(built: Path) -> None:
+    content = (built / "build" / "notebooks" / "01_small.ipynb").read_text(encoding="utf-8")
+    notebook = nbformat.reads(content, as_version=4)
+    nbformat.validate(notebook)
+    assert "{quote}" not in content
+    assert "It is 43.75\xa0GB" in notebook.cells[-1].source
+    assert any(cell.get("outputs") for cell in notebook.cells)
+
+
+def test_no_page_asks_the_network_for_anything(built: Path) -> None:
+    for page in (built / "build" / "book").glob("*.html"):
+        html = page.read_text(encoding="utf-8")
+        assert re.findall(r'<(?:script|link|img|iframe)[^>]*"(?:https?:)?//[^"]*"', html) == []
+    assert (built / "build/book/_static/mathjax/tex-svg.js").is_file()
+
+
+def test_a_second_build_gives_the_same_pages_and_follows_an_artifact(book: Path) -> None:
+    write(book, TABLE, PAGE)
+    build(book)
+    page = book / "build" / "book" / "01_small.html"
+    first = page.read_bytes()
+    shutil.rmtree(book / "build")
+    build(book)
+    assert page.read_bytes() == first
+    artifact = paths.artifact("DenseLLMPretrainingStep")
+    text = artifact.read_text(encoding="utf-8")
+    assert "43.75" in text
+    artifact.write_text(text.replace("43.75", "43.25"), encoding="utf-8")
+    build(book)
+    assert "43.25\xa0GB</a>" in page.read_text(encoding="utf-8")
+
+
+def test_a_wrong_quote_stops_the_build_with_its_line_and_the_nearest_names(book: Path) -> None:
+    text = write(book, TABLE, " One.\n\nTwo {quote}`step.step_tim in s`.")
+    told = build(book)
+    place = f"chapters/01_small.md:{line_of(text, 'Two')}"
+    assert told.startswith(f"mlsysim: {place}: quote `step.step_tim in s`: ")
+    assert "did you mean 'step_time'" in told
+    assert not (book / "build" / "book").exists()
+
+
+def test_a_warning_stops_every_build_until_it_is_mended(book: Path) -> None:
+    text = write(book, TABLE, " One.\n\nSee {numref}`tab-none`.\n\n[x](nowhere.md)")
+    for _ in range(2):  # also when nothing is read anew
+        told = build(book)
+        assert f"chapters/01_small.md:{line_of(text, '[x](nowhere')}: WARNING" in told
+        assert str(book) not in told
+    write(book, TABLE, " One.")
+    assert build(book) == ""
+
+
+def test_a_quote_that_is_lost_on_the_way_to_the_page_is_named(book: Path) -> None:
+    text = write(
+        book, TABLE, " One.\n\n:::{only} latex\nLost {quote}`step.step_time`\n:::\n\n<!-- x -->"
+    )
+    assert build(book) == ""  # present in another form of the book
+    text = write(book, TABLE, " One.\n\n:::{admonition-like} x\nLost {quote}`step.step_time`\n:::")
+    told = build(book)
+    assert f"chapters/01_small.md:{line_of(text, 'Lost')}: quote `step.step_time` is lost" in told
+
+
+def test_cells_that_were_not_executed_as_they_stand_stop_the_page(book: Path) -> None:
+    write(book, TABLE)
+    assert "not executed" in command(book, "book")
+    build(book)
+    write(book, TABLE, "x = 1")
+    assert "has other code cells than were executed" in command(book, "book")
+
+
+def test_the_book_itself_prints_numbers_in_every_kind_of_place(
+    solved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(REPOSITORY / "chapters", solved / "chapters", dirs_exist_ok=True)
+    monkeypatch.setenv("MLSYSIM_ROOT", str(solved))
+    found = [quote for page in pages() for quote, _ in page.quotes]
+    assert len(found) >= 15
+    assert {quote.where for quote in found} >= {"text", "math", "alt"}
+    assert Page("01_reference_step").aliases

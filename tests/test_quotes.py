@@ -1,0 +1,340 @@
+"""Quotes: what they print, where they are found, and how each mistake is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlsysim import paths
+from mlsysim.artifacts.reading import read
+from mlsysim.book.latex import in_math
+from mlsysim.book.numbers import NBSP, format_number, with_unit
+from mlsysim.book.pages import Page, pages, write_quotes
+from mlsysim.book.quotes import printed
+from mlsysim.book.scanner import scan
+from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownName
+
+SHORT = {"step": "DenseLLMPretrainingStep"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ("step.global_batch_tokens", "3,145,728 tokens"),
+        ("step.global_batch_tokens in Mtok as .2f", "3.15 million tokens"),
+        ("step.global_batch_sequences", "1,536 sequences"),
+        ("step.sequences_per_microbatch", "1 sequence"),
+        ("step.sequences_per_microbatch as .1f", "1.0 sequences"),
+        ("step.tensor_parallel", "8"),
+        ("step.state_per_gpu", "43.75 GB"),
+        ("step.state_per_gpu in GiB as .2f", "40.75 GiB"),
+        ("DenseLLMPretrainingStep.state_per_gpu in B as ,d", "43,750,000,000 B"),
+        ("step.replica.workload.parameters in Gparam as .0f", "175 billion parameters"),
+        ("step.fleet.node.accelerator.rates.bf16", "989.4 TFLOP/s"),
+        ("step.fleet.node.link_latency in us", "3.4 µs"),
+        ("step.local_efficiency in % as .0f", "70%"),
+        ("step.local_efficiency as .0%", "70%"),
+        ("step.precision", "bf16"),
+        ("step.overlap_comm", "true"),
+    ],
+)
+@pytest.mark.usefixtures("solved")
+def test_a_quote_prints_the_value_with_its_unit(spec: str, text: str) -> None:
+    assert printed(spec, SHORT).text == text.replace(" ", NBSP)
+
+
+@pytest.mark.usefixtures("solved")
+def test_a_printed_value_keeps_key_value_and_unit_of_the_artifact() -> None:
+    value = printed("step.state_per_gpu in GiB as .1f", SHORT)
+    assert (value.key, value.value, value.unit) == (
+        "DenseLLMPretrainingStep.state_per_gpu",
+        43.75,
+        "GB",
+    )
+    assert printed(value.spec).text == value.text
+
+
+@pytest.mark.usefixtures("solved")
+def test_an_artifact_quotes_its_own_values() -> None:
+    step = read("DenseLLMPretrainingStep")
+    assert step.quote("state_per_gpu as .1f") == printed(
+        "DenseLLMPretrainingStep.state_per_gpu as .1f"
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind", "message"),
+    [
+        ("stp.step_time", UnknownName, "'stp' is no scenario; did you mean 'step'?"),
+        ("DenseLLMPretrainStep.step_time", UnknownName, "mean 'DenseLLMPretrainingStep'"),
+        ("step.steptime", UnknownName, "did you mean 'step_time'"),
+        ("step.result.bubble", UnknownName, "no 'result.bubble'"),
+        ("step", InputError, "say which of its values, such as step.step_time"),
+        ("", InputError, "expected KEY"),
+        ("step.step_time ms", InputError, "KEY in UNIT as FORMAT"),
+        ("step.step_time in ms as", InputError, "KEY in UNIT as FORMAT"),
+        ("step.step-time", InputError, "'step.step-time' is no key"),
+        ("step.step_time in GB", UnitError, "step_time: the value is in s; cannot print s in GB"),
+        ("step.step_time in sec", UnitError, "write s"),
+        ("step.step_time in msec", UnitError, "'msec'"),
+        ("step.tensor_parallel in GB", UnitError, "plain number"),
+        ("step.step_time as 5.2f", InputError, "'5.2f' is no format of a number"),
+        ("step.step_time as s", InputError, "no format of a number"),
+        ("step.step_time as {}", InputError, "no format of a number"),
+        ("step.step_time as d", InputError, "for whole numbers"),
+        ("step.step_time in h as .1f", InputError, "give it more digits"),
+        ("step.step_time as .13f", InputError, "12 significant digits"),
+        ("step.step_time as .0%", InputError, "is for shares of one, and this is in s"),
+        ("step.result.model_flops as .3g", InputError, "write ',.0f'"),
+        ("step.precision as .1f", InputError, "no number"),
+        ("step.overlap_comm in s", InputError, "no number"),
+    ],
+)
+@pytest.mark.usefixtures("solved")
+def test_a_quote_that_cannot_be_printed_says_what_to_write(
+    spec: str, kind: type[MlsysimError], message: str
+) -> None:
+    with pytest.raises(kind) as refused:
+        printed(spec, SHORT)
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "digits"),
+    [
+        (123456789.0, "", "123,456,789"),
+        (1e-11, "", "1×10⁻¹¹"),
+        (4.5e17, "", "4.5×10¹⁷"),
+        (0.0, "", "0"),
+        (-0.0, ".1f", "0.0"),
+        (-3.25, ".1f", "−3.2"),
+        (999.96, "", "1,000"),
+        (0.0012345, "", "0.001234"),
+        (1.5e-7, ".1e", "1.5×10⁻⁷"),
+        (7, ".1f", "7.0"),
+    ],
+)
+def test_digits_look_as_in_print(value: float, form: str, digits: str) -> None:
+    assert format_number(value, form) == digits
+
+
+@given(st.floats(min_value=1e-3, max_value=1e15, exclude_max=True))
+def test_without_a_format_no_exponent_is_printed_and_four_digits_are_right(value: float) -> None:
+    digits = format_number(value)
+    assert "×" not in digits
+    assert math.isclose(float(digits.replace(",", "")), value, rel_tol=5.001e-4)
+
+
+@given(st.floats(min_value=-1e12, max_value=1e12).filter(bool), st.integers(0, 4))
+def test_a_value_that_is_not_zero_never_prints_as_zero(value: float, decimals: int) -> None:
+    try:
+        digits = format_number(value, f",.{decimals}f")
+    except InputError:
+        return
+    assert any(digit in digits for digit in "123456789")
+
+
+@pytest.mark.parametrize(
+    ("digits", "unit", "text"),
+    [
+        ("2.50", "USD/h", "$2.50/h"),
+        ("−3", "USD", "−$3"),
+        ("3.2", "MUSD", "$3.2 million"),
+        ("16", "B/param", "16 B/parameter"),
+        ("9.8", "m/s**2", "9.8 m/s²"),
+        ("12", "W*h", "12 W·h"),
+        ("5", "kgCO2e", "5 kg CO₂e"),
+        ("0.3", "1/s", "0.3 per s"),
+    ],
+)
+def test_units_look_as_in_print(digits: str, unit: str, text: str) -> None:
+    assert with_unit(digits, unit) == text.replace(" ", NBSP)
+
+
+def test_in_a_formula_a_number_is_set_for_math_mode() -> None:
+    assert in_math("−$1,234.5/h") == r"-\$1{,}234.5\mathrm{/h}"
+    assert in_math("4.5×10¹⁷ FLOP".replace(" ", NBSP)) == r"4.5\times 10^{17}\,\mathrm{FLOP}"
+
+
+EVERYWHERE = """\
+---
+a: 1
+---
+
+# Heading {quote}`k.heading`
+
+First line,
+second {quote}`k.second as .1f` and `` {quote}`k.literal` ``
+and [link {quote}`k.link`](x) $y={quote}`k.math`$.
+
+> Quoted,
+> then {quote}`k.quoted`
+
+- item
+  with {quote}`k.item`
+
+| a | b |
+|---|--:|
+| `{quote}x` {quote}`k.cell` | {quote}`k.other` |
+
+:::{figure} a.svg
+:alt: Seen {quote}`k.alt`
+
+Caption {quote}`k.caption`
+:::
+
+:::{table} Title {quote}`k.title`
+| a |
+|---|
+| {quote}`k.inner` |
+:::
+
+````{note}
+```{warning}
+Deep {quote}`k.deep`
+```
+````
+
+$$
+z = {quote}`k.block`
+$$
+
+Text[^1].
+
+[^1]: Note {quote}`k.note`
+
+```{code-cell} ipython3
+"{quote}`k.code`"
+```
+
+```text
+{quote}`k.fence`
+```
+
+% {quote}`k.comment`
+"""
+
+
+def test_quotes_are_found_wherever_the_page_resolves_them_and_nowhere_else() -> None:
+    lines = EVERYWHERE.split("\n")
+    found = scan("x", EVERYWHERE)
+    assert [quote.spec.split()[0].removeprefix("k.") for quote in found] == [
+        *("heading", "second", "link", "math", "quoted", "item", "cell", "other", "alt"),
+        *("caption", "title", "inner", "deep", "block", "note"),
+    ]
+    for quote in found:
+        assert lines[quote.line - 1][quote.column :].startswith(quote.raw)
+    assert {q.spec: q.where for q in found if q.where != "text"} == {
+        "k.heading": "heading",
+        "k.math": "math",
+        "k.alt": "alt",
+        "k.block": "math",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("One\ntwo {quote}`a.b", 2, "no complete quote"),
+        ("One {quote}`a.b\nas .1f`", 1, "no complete quote"),
+        ("One {quote} `a.b`", 1, "no complete quote"),
+        ("| a |\n|---|\n| {quote}`a.b|c` |", 3, "| cuts a quote"),
+        ("| a |\n|---|\n| x | {quote}`a.b` and {quote}`a.b|c` |", 3, "| cuts a quote"),
+        ("<div>{quote}`a.b`</div>", 1, "HTML"),
+        ("Text <b>{quote}`a.b`</b> <i x='{quote}'>", 1, "HTML"),
+        ("![Alt {quote}`a.b`](x.svg)", 1, "use {figure} with :alt:"),
+        ("Text\n\n```{note} Title {quote}`a.b`\nbody\n```", 3, "write :::{note}"),
+        (":::{figure} x.svg\n:width: {quote}`a.b`\n:::", 2, "only :alt:"),
+    ],
+)
+def test_a_quote_that_the_page_would_lose_is_refused_with_its_line(
+    text: str, line: int, message: str
+) -> None:
+    with pytest.raises(InputError) as refused:
+        scan("01_x", text)
+    assert str(refused.value).startswith(f"chapters/01_x.md:{line}: ")
+    assert message in str(refused.value)
+
+
+def chapter(
+    root: Path, body: str, front: str = "scenarios: {step: DenseLLMPretrainingStep}"
+) -> Page:
+    text = f"---\nmlsysim:\n  {front}\n---\n\n{body}\n"
+    (root / "chapters" / "01_x.md").write_text(text, encoding="utf-8")
+    return Page("01_x")
+
+
+def test_every_wrong_quote_of_a_page_is_told_at_once_with_its_line(solved: Path) -> None:
+    page = chapter(solved, "A {quote}`step.steptime`.\n\nB {quote}`step.step_time in GB`.")
+    with pytest.raises(MlsysimError) as refused:
+        write_quotes([page])
+    first, second = str(refused.value).split("\n")
+    assert first.startswith("chapters/01_x.md:6: quote `step.steptime`: ")
+    assert "did you mean 'step_time'" in first
+    assert second.startswith("chapters/01_x.md:8: quote `step.step_time in GB`: ")
+    assert not paths.quotes().exists()
+
+
+@pytest.mark.parametrize(
+    ("front", "message"),
+    [
+        ("scenarios: {step: DenseLLMPretrainStep}", "mean 'DenseLLMPretrainingStep'"),
+        ("scenarios: {DenseLLMReplica: DenseLLMPretrainingStep}", "is no short name"),
+        ("scenarios: [DenseLLMReplica]", "a map of short names"),
+        ("scenario: {step: DenseLLMPretrainingStep}", "holds scenarios alone"),
+        ("scenarios: {step", "chapters/01_x.md:"),
+    ],
+)
+def test_front_matter_that_cannot_be_is_refused(solved: Path, front: str, message: str) -> None:
+    page = chapter(solved, "A {quote}`step.step_time`.", front)
+    with pytest.raises(InputError) as refused:
+        page.quotes  # noqa: B018  looking is what raises
+    assert str(refused.value).startswith("chapters/01_x.md")
+    assert message in str(refused.value)
+
+
+def test_the_record_holds_each_quote_in_order_without_lines_or_sentences(solved: Path) -> None:
+    page = chapter(solved, "It takes {quote}`step.state_per_gpu as .1f`, {quote}`step.precision`.")
+    assert write_quotes([page])
+    assert json.loads(paths.quotes().read_text(encoding="utf-8")) == {
+        "01_x": [
+            {
+                "key": "DenseLLMPretrainingStep.state_per_gpu",
+                "spec": "DenseLLMPretrainingStep.state_per_gpu as .1f",
+                "printed": f"43.8{NBSP}GB",
+            },
+            {
+                "key": "DenseLLMPretrainingStep.precision",
+                "spec": "DenseLLMPretrainingStep.precision",
+                "printed": "bf16",
+            },
+        ]
+    }
+    moved = chapter(
+        solved, "More.\n\nA {quote}`step.state_per_gpu as .1f`. B {quote}`step.precision`."
+    )
+    assert not write_quotes([moved])
+
+
+def test_a_page_in_plain_text_shows_the_numbers_in_their_places(solved: Path) -> None:
+    page = chapter(
+        solved,
+        "# At {quote}`step.state_per_gpu`\n\n$x = {quote}`step.state_per_gpu`$ or `{quote}`.\n\n"
+        ":::{figure} x.svg\n:alt: {quote}`step.fleet`\n:::",
+    )
+    body = page.plain().split("---\n")[-1]
+    assert body == (
+        f"\n# At 43.75{NBSP}GB\n\n$x = 43.75\\,\\mathrm{{GB}}$ or `{{quote}}`.\n\n"
+        ":::{figure} x.svg\n:alt: Fleets.DGX_H100_1024\n:::\n"
+    )
+
+
+def test_pages_are_the_chapters_in_order_and_then_the_others(root: Path) -> None:
+    for name in ("index", "02_b", "01_a", "appendix"):
+        (root / "chapters" / f"{name}.md").write_text("# T\n", encoding="utf-8")
+    assert [page.name for page in pages()] == ["01_a", "02_b", "appendix", "index"]
