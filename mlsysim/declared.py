@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from mlsysim import units
 from mlsysim.documents import Document
 from mlsysim.errors import InputError, MlsysimError, UnitError, nearest
 
-__all__ = ["Declared", "build", "declared", "record"]
+__all__ = ["Declared", "Rates", "build", "declared", "record"]
 
 D = TypeVar("D", bound="Declared")
 
@@ -22,11 +23,6 @@ _PLAIN: dict[str, tuple[type, str]] = {
     "bool": (bool, "true or false"),
     "str": (str, "a text"),
 }
-
-
-def record(cls: type[D]) -> type[D]:
-    """The decorator of every declared class: a frozen dataclass with keyword-only fields."""
-    return dataclasses.dataclass(frozen=True, kw_only=True)(cls)
 
 
 def declared(
@@ -52,6 +48,34 @@ def declared(
             "description": description,
         }
     )
+
+
+class Rates(Mapping[str, units.Quantity]):
+    """A quantity for each precision, which cannot be changed."""
+
+    def __init__(self, rates: Mapping[str, units.Quantity]) -> None:
+        self._rates = dict(rates)
+
+    def __getitem__(self, precision: str) -> units.Quantity:
+        return self._rates[precision]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rates)
+
+    def __len__(self) -> int:
+        return len(self._rates)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._rates.items()))
+
+    def __repr__(self) -> str:
+        return repr(self._rates)
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(declared,))
+def record(cls: type[D]) -> type[D]:
+    """The decorator of every declared class: a frozen dataclass with keyword-only fields."""
+    return dataclasses.dataclass(frozen=True, kw_only=True)(cls)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -86,9 +110,9 @@ def _checked(field: dataclasses.Field[Any], value: Any, place: str) -> Any:
     if kind == "Quantity":
         return _quantity(value, meta, place)
     if kind == "Rates":
-        if not isinstance(value, dict) or not value:
+        if not isinstance(value, Mapping) or not value:
             raise InputError(f"{place} = {value!r}: expected at least one precision with its rate")
-        return {name: _quantity(rate, meta, f"{place}.{name}") for name, rate in value.items()}
+        return Rates({key: _quantity(each, meta, f"{place}.{key}") for key, each in value.items()})
     if kind not in {base.__name__ for base in type(value).__mro__}:
         raise InputError(f"{place} = {value!r}: expected a {kind}")
     return value
@@ -118,10 +142,13 @@ def _quantity(value: Any, meta: Any, place: str) -> Any:
         raise InputError(f'{place} = {value!r}: expected a quantity, such as "1 {meta["unit"]}"')
     if value.dimensionality != units.dimension(meta["unit"]):
         raise UnitError(
-            f"{place} = {value.magnitude:g} {units.unit_text(value)}: wrong dimension; "
-            f"expected a unit like {meta['unit']}"
+            f"{place} = {units.shown(value)}: wrong dimension; expected a unit like {meta['unit']}"
         )
-    _check_range(value.to(units.unit(meta["unit"])).magnitude, meta, place, " " + meta["unit"])
+    try:
+        in_unit = value.to(units.unit(meta["unit"])).magnitude
+    except UnitError as error:
+        raise UnitError(f"{place} = {units.shown(value)}: {error}") from None
+    _check_range(in_unit, meta, place, " " + meta["unit"])
     return value
 
 

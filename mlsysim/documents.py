@@ -65,7 +65,7 @@ def names(collection: str) -> list[str]:
     >>> "DenseLLMPretrainingStep" in names("Scenarios")
     True
     """
-    return sorted(path.stem for path in folder(collection).glob("*.toml"))
+    return sorted(path.stem for path in folder(collection).glob("*.toml") if path.is_file())
 
 
 def document(reference: str) -> Document:

@@ -20,6 +20,8 @@ def root() -> Path:
     """
     named = os.environ.get("MLSYSIM_ROOT")
     if named:
+        if not (Path(named) / "scenarios").is_dir():
+            raise MlsysimError(f"MLSYSIM_ROOT is {named}, which has no folder scenarios/")
         return Path(named).resolve()
     here = Path.cwd()
     for folder in (here, *here.parents):

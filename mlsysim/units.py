@@ -21,6 +21,7 @@ __all__ = [
     "number",
     "plain",
     "quantity",
+    "shown",
     "to_si",
     "unit_text",
     "ureg",
@@ -37,7 +38,10 @@ class _ExactRegistry(pint.UnitRegistry[Any]):
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             if not math.isfinite(value):
                 return value
-            return float(Fraction(repr(value)) * factor)
+            try:
+                return float(Fraction(repr(float(value))) * factor)
+            except OverflowError:
+                raise UnitError(f"{value:g} is too large for a 64-bit float in that unit") from None
         if factor.denominator == 1:  # arrays: at most two roundings
             return value * float(factor.numerator)
         return value * float(factor.numerator) / float(factor.denominator)
@@ -48,9 +52,11 @@ if TYPE_CHECKING:
     Quantity: TypeAlias = pint.Quantity[Any]
 else:
     Quantity = ureg.Quantity
+# A quantity that is unpickled belongs to it too.
+pint.application_registry.set(ureg)  # type: ignore[no-untyped-call]
 
 _QUANTITY = re.compile(
-    r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(1/.*?|[^\d\s.+-].*?)?\s*"
+    r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(1/.*?|[^\d\s.+-].*?)?\s*"
 )
 _NAME = r"[A-Za-zµ%][A-Za-z0-9]*(?:\*\*[1-9])?"
 _UNIT = re.compile(rf"(?:1/)?{_NAME}(?:[*/]{_NAME})*")
@@ -115,7 +121,7 @@ def unit(text: str) -> Any:
 
     Raises UnitError with the right spelling for what looks like a unit but is none.
     """
-    stripped = text.strip()
+    stripped = text.strip().replace("\u03bc", "µ")  # Greek mu looks the same as the micro sign
     for mark in "$€£":
         if mark in stripped:
             raise UnitError(f"unit {mark!r}: write USD, such as 3 USD/h")
@@ -130,7 +136,10 @@ def unit(text: str) -> Any:
         _check_symbol(symbol)
         name = ureg.get_name(symbol)
         powers[name] = powers.get(name, 0) + (-1 if mark == "/" else 1) * int(power or 1)
-    return ureg.Unit(ureg.UnitsContainer({name: p for name, p in powers.items() if p}))
+    left = {name: power for name, power in powers.items() if power}
+    if not left:
+        raise UnitError(f"{stripped!r} cancels out; write a plain number")
+    return ureg.Unit(ureg.UnitsContainer(left))
 
 
 def number(text: str) -> float:
@@ -149,6 +158,8 @@ def _finite(digits: str, text: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
         raise UnitError(f"{text!r} is too large for a 64-bit float")
+    if not value and re.search("[1-9]", digits.lower().partition("e")[0]):
+        raise UnitError(f"{text!r} is too small for a 64-bit float")
     return value
 
 
@@ -225,6 +236,17 @@ def convert(value: float, source: str, target: str) -> float:
 
 def _why(error: pint.DimensionalityError) -> str:
     return f"{error.dim1} is not {error.dim2}".replace("[", "").replace("]", "")
+
+
+def shown(value: Any) -> str:
+    """A quantity as it is written in a file; anything else as Python shows it.
+
+    >>> shown(quantity("16 B")), shown(16)
+    ('16 B', '16')
+    """
+    if not isinstance(value, pint.Quantity):
+        return repr(value)
+    return f"{value.magnitude:g} {unit_text(value)}"
 
 
 def to_si(value: Any) -> float:

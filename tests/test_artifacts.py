@@ -140,6 +140,7 @@ def test_every_input_down_to_the_registry_is_in_the_artifact_with_its_source() -
     assert inputs["Models.GPT3_175B.parameters"] == {
         "value": 175e9,
         "unit": "param",
+        "description": "nominal parameter count, as the model is named",
         "source": documents.document("Models.GPT3_175B").fields["parameters"]["source"],
     }
     assert inputs["batch_tokens"]["unit"] == "tok"

@@ -169,7 +169,7 @@ def test_every_module_of_the_solver_counts_for_the_kind_that_solves() -> None:
 
 def test_what_turns_a_document_into_a_scenario_counts_too() -> None:
     found = closure_of_kind("ReferenceTrainingStepScenario")
-    assert {"mlsysim.documents", "mlsysim.declared", "mlsysim.scenarios"} <= {*found}
+    assert {"mlsysim.documents", "mlsysim.declared", "mlsysim.engine.loading"} <= {*found}
 
 
 def test_modules_that_only_judge_show_or_build_do_not_count() -> None:

@@ -49,7 +49,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "wrong_dimension": ("bytes_per_param = 16 GB/s", "wrong dimension", "like B"),
     "unit_missing": ("bytes_per_param", "'16'", "no unit"),
     "unit_misspelt": ("bytes_per_param", "'KB'", "kB (1,000 bytes) or KiB (1,024 bytes)"),
-    "unit_too_large_for_a_float": ("bytes_per_param", "1e308 kB"),
+    "unit_too_large_for_a_float": ("bytes_per_param", "1e+308 kB"),
     "number_for_quantity": ("bytes_per_param = 16", "expected a quantity", '"1 B"'),
     "quantity_negative": ("bytes_per_param = -16 B", "more than 0 B"),
     "quantity_for_number": ("local_efficiency = '70 %'", "expected a number"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,9 +11,10 @@ from mlsysim import units
 from mlsysim.artifacts.canonical import dumps
 from mlsysim.artifacts.code import closure_of_kind
 from mlsysim.artifacts.schema import VERSION
-from mlsysim.declared import Declared
+from mlsysim.declared import Declared, Rates
 from mlsysim.documents import Document, cited_keys
 from mlsysim.engine.scenario import Scenario
+from mlsysim.errors import InputError
 from mlsysim.outputs import equation_of, outputs, section_of, summary_of
 
 __all__ = ["artifact_text", "content", "inputs"]
@@ -64,7 +66,7 @@ def inputs(scenario: Declared, document: Document) -> dict[str, dict[str, Any]]:
                 if reference not in seen:
                     seen.add(reference)
                     todo.append((f"{reference}.", value, told.linked[reference]))
-            elif isinstance(value, dict):
+            elif isinstance(value, Rates):
                 for part, each in value.items():
                     given[f"{prefix}{field.name}.{part}"] = _leaf(each, field, leaf[part])
             else:
@@ -95,6 +97,8 @@ def _outputs(thing: Any, prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:
             continue
         if isinstance(value, units.Quantity):
             value = value.to(units.unit(output.unit)).magnitude
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"{key} comes out as {value}: the inputs are out of all proportion")
         yield (
             key,
             {

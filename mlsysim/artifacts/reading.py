@@ -72,11 +72,15 @@ class Artifact:
         full = self._follow(key)
         if full in self.outputs or full in self.inputs:
             return full
-        thing, _, last = full.rpartition(".")
-        beside = [each.removeprefix(f"{thing}.") for each in self.keys() if f"{thing}." in each]
+        known = self.keys()
+        said, thing = (path.rpartition(".")[0] for path in (key, full))
+        if thing:
+            begins = f"{thing}."
+            known = [
+                f"{said}.{each.removeprefix(begins)}" for each in known if each.startswith(begins)
+            ]
         raise UnknownName(
-            f"{self.name} has no {key!r}; "
-            + (nearest(last, beside, count=20) if beside else nearest(key, self.keys()))
+            f"{self.name} has no {key!r}; {nearest(key, known or self.keys(), count=20)}"
         )
 
     def _follow(self, key: str) -> str:

@@ -65,7 +65,8 @@ def _reasons(name: str, lock: Lock, made_from: Ingredients, found: bytes) -> lis
     reasons = []
     if digest(found) not in {artifact for _, _, artifact in certified}:
         reasons.append(f"artifact {_damage(found)}")
-    _inputs, code, _artifact = sorted(certified)[-1]
+    # Of several lines, as a merge can leave them, the one that made what is found says most.
+    _inputs, code, _ = max(certified, key=lambda line: (line[2] == digest(found), line))
     if made_from.inputs not in {each for each, _, _ in certified}:
         reasons.append("inputs changed" + _changed_inputs(name, found))
     if made_from.code not in {each for _, each, _ in certified}:
@@ -131,6 +132,6 @@ def orphans() -> list[str]:
 def schema_is_stale() -> bool:
     """Whether results/artifact.schema.json is not the schema of this code."""
     try:
-        return schema.path().read_text(encoding="utf-8") != schema.text()
-    except (FileNotFoundError, UnicodeDecodeError):
+        return schema.path().read_bytes() != schema.text().encode()
+    except FileNotFoundError:
         return True

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from mlsysim.declared import Declared, declared, record
+from mlsysim.declared import Declared, Rates, declared, record
 from mlsysim.errors import InputError, LayoutError, division
 from mlsysim.units import Quantity, to_si
 
-__all__ = ["KINDS", "Accelerator", "Fabric", "Fleet", "Node", "Rates", "TransformerModel"]
-
-# A quantity for each precision.
-Rates = dict[str, Quantity]
+__all__ = ["KINDS", "Accelerator", "Fabric", "Fleet", "Node", "TransformerModel"]
 
 
 @record
@@ -28,13 +25,12 @@ class Accelerator(Declared):
 
     def rate(self, precision: str) -> float:
         """Peak dense matrix rate in FLOP/s. Raises InputError for a precision it lacks."""
-        try:
-            return self._rates[precision]
-        except KeyError:
+        if precision not in [*self._rates]:
             raise InputError(
                 f"precision {precision!r}: {self.name or 'this accelerator'} has no rate for it; "
                 f"it has {', '.join(self.rates)}"
-            ) from None
+            )
+        return self._rates[precision]
 
     @cached_property
     def _rates(self) -> dict[str, float]:

@@ -56,21 +56,25 @@ class DistributedModel:
         """Time, memory and utilization of one step.
 
         Args:
-            model: shape of the transformer. fleet: nodes, links and fabric; whole replicas of
-            tp_size * pp_size accelerators fill it. batch_size: sequences of the global batch.
-            seq_len: tokens of a sequence. precision: of the matrix products; the accelerator must
-            have a rate for it. efficiency: share of the peak dense rate that matrix products reach,
-            in (0, 1]. Not a whole-job MFU:
-                bubble and communication are charged on top.
-            bytes_per_param: training state of a parameter, in bytes. tp_size: tensor-parallel
-            degree. pp_size: pipeline stages. v_stages: parts of each stage in an interleaved
-            schedule; 1 is plain 1F1B. microbatch_count: microbatches of a replica in one step.
+            model: shape of the transformer.
+            fleet: nodes, links and fabric, filled by whole replicas.
+            batch_size: sequences of the global batch.
+            seq_len: tokens of a sequence.
+            precision: of the matrix products; the accelerator must have a rate for it.
+            efficiency: share of the peak dense rate that matrix products reach, in (0, 1]. It is
+                not a whole-job MFU: bubble and communication are charged on top.
+            bytes_per_param: training state of a parameter, as a quantity in bytes.
+            tp_size: tensor-parallel degree.
+            pp_size: pipeline stages.
+            v_stages: parts of each stage in an interleaved schedule; 1 is plain 1F1B.
+            microbatch_count: microbatches of a replica in one step.
             sequence_parallel: norms and residuals are split over the tensor-parallel group too.
-            fused_attention: scores are never written to memory, and blocks above the diagonal are
-            skipped. activation_recomputation: "none", "selective" (the attention core) or "full"
-            (every layer). gradient_precision: of the reduced gradients: "bf16", "fp16" or "fp32".
-            overlap_comm: the gradient reduction runs behind the last backward pass as far as that
-            lasts.
+            fused_attention: scores are never written to memory, and the blocks above the causal
+                diagonal are skipped.
+            activation_recomputation: "none", "selective" (the attention core) or "full".
+            gradient_precision: of the reduced gradients: "bf16", "fp16" or "fp32".
+            overlap_comm: the gradient reduction runs behind the last backward pass, as far as
+                that lasts.
 
         Raises:
             InputError: an argument out of its range, or a precision without a rate.
@@ -90,7 +94,7 @@ class DistributedModel:
                 f"activation_recomputation = {activation_recomputation!r}: "
                 f"expected one of {', '.join(_RECOMPUTATION)}"
             )
-        if gradient_precision not in _BYTES:
+        if gradient_precision not in [*_BYTES]:
             raise InputError(
                 f"gradient_precision = {gradient_precision!r}: expected one of {', '.join(_BYTES)}"
             )
@@ -164,11 +168,12 @@ def _check_arguments(
         ("sequence_parallel", "fused_attention", "overlap_comm"), flags, strict=True
     ):
         if type(flag) is not bool:
-            raise InputError(f"{name} = {flag!r}: expected True or False")
+            raise InputError(f"{name} = {flag!r}: expected true or false")
+    shown = f"bytes_per_param = {units.shown(bytes_per_param)}"
     if not isinstance(bytes_per_param, units.Quantity) or not bytes_per_param.check("[data]"):
-        raise InputError(f'bytes_per_param = {bytes_per_param}: expected bytes, such as Q("16 B")')
+        raise InputError(f'{shown}: expected a quantity in bytes, such as Q("16 B")')
     if not bytes_per_param.magnitude > 0:
-        raise InputError(f"bytes_per_param = {bytes_per_param}: expected more than 0")
+        raise InputError(f"{shown}: expected more than 0 B")
     return units.to_si(bytes_per_param)
 
 

@@ -157,7 +157,7 @@ class DistributedResult:
     def model_flops_utilization(self) -> Quantity:
         """MFU in the convention of Chowdhery et al. 2022: full attention square, no recomputation.
 
-        Equation: model_flops / (step_latency_total * accelerators * peak rate).
+        Equation: model_flops / (step_latency_total * accelerators in use * peak rate).
         """
         return Quantity(100 * self._model_work / (self._peak_rate * self.ledger.total), unit("%"))
 
@@ -165,7 +165,7 @@ class DistributedResult:
     def hardware_flops_utilization(self) -> Quantity:
         """HFU: the work that is executed: recomputation, and half the square in a fused kernel.
 
-        Equation: executed work / (step_latency_total * accelerators * peak rate).
+        Equation: executed work / (step_latency_total * accelerators in use * peak rate).
         """
         return Quantity(
             100 * self._executed_work / (self._peak_rate * self.ledger.total), unit("%")

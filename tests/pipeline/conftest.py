@@ -33,7 +33,8 @@ kernelspec:
 ```{{code-cell}} ipython3
 import pandas as pd
 
-from mlsysim.book import read, save_table
+from mlsysim import read
+from mlsysim.book import save_table
 
 old = read("DenseLLMPretrainingStepA100")
 frame = pd.DataFrame({{"part": ["step"], "time": [old.quote("step_time in s as .2f")]}})
@@ -109,7 +110,7 @@ class Clone:
         }
 
     def set_times(self, folders: dict[str, float]) -> None:
-        """Give every file of each folder (relative, or '' for all) one time stamp, in that order."""
+        """Give every file of each folder ('' for all) one time stamp, in that order."""
         for folder, moment in folders.items():
             for path in (self.path / folder).rglob("*"):
                 if ".git" not in path.parts and path.is_file():
@@ -129,7 +130,7 @@ class Build:
 
 @pytest.fixture(scope="session")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with one commit: the working tree as it is, and one more chapter with its results."""
+    """A repository with one commit: the working tree as it is, and one more chapter."""
     folder = tmp_path_factory.mktemp("source") / "book"
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],

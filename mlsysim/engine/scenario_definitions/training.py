@@ -186,7 +186,7 @@ class ReferenceTrainingStepScenario(Scenario):
     replica: SelfContainedReplicaScenario = declared(description="the layout of one replica")
     fleet: Fleet = declared(description="the accelerators that the replicas fill")
     batch_tokens: float = declared(
-        unit="tok", above=0, description="tokens of a step as cited, before rounding"
+        unit="tok", above=0, at_most=1e15, description="tokens of a step as cited, before rounding"
     )
     batch_divisor: int = declared(
         unit="seq", at_least=1, description="the global batch is a multiple of this many sequences"
