@@ -6,9 +6,11 @@ import re
 import textwrap
 from typing import Any
 
+from mlsysim import paths
 from mlsysim.artifacts.lock import read_lock
 from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.artifacts.staleness import judge
+from mlsysim.documents import cited_keys
 
 __all__ = ["as_data", "as_text"]
 
@@ -59,7 +61,8 @@ def _value(artifact: Artifact, key: str) -> list[str]:
     entry = artifact.entry(key)
     lines = [f"{artifact.name}.{key} = {amount(entry)}"]
     if key not in artifact.outputs:
-        return [*lines, *_wrapped(entry["source"], "    source: ")]
+        lines += _wrapped(entry["source"], "    source: ")
+        return [*lines, *_sources(cited_keys(entry["source"]))]
     lines += _wrapped(entry["description"], "    ")
     if entry["equation"]:
         lines += _wrapped(entry["equation"], "    equation: ")
@@ -96,6 +99,21 @@ def _statements(artifact: Artifact) -> list[str]:
         lines += [title] if stated else []
         for each in stated:
             lines += _wrapped(f"{each['text']} ({each['where']})", "    - ")
+    return [*lines, *_sources(artifact.sources)]
+
+
+def _sources(keys: list[str]) -> list[str]:
+    """What the citation keys stand for, from the bibliography."""
+    if not keys:
+        return []
+    from pybtex.database import parse_file
+
+    known = parse_file(str(paths.bibliography())).entries
+    lines = ["", "Sources"]
+    for key in keys:
+        fields = known[key].fields if key in known else {}
+        told = (re.sub("[{}]", "", fields.get(part, "")) for part in ("title", "year", "url"))
+        lines += _wrapped(f"{key}: " + ", ".join(filter(None, told)), "    - ")
     return lines
 
 
@@ -118,4 +136,5 @@ def _wrapped(text: str, indent: str) -> list[str]:
         initial_indent=indent,
         subsequent_indent=" " * len(indent),
         break_long_words=False,
+        break_on_hyphens=False,
     )

@@ -37,12 +37,13 @@ class Command:
 
     def run(self) -> str:
         """Run it once and return what it printed; a failure ends the benchmark with that text."""
-        # The commands of the environment first, as `make` runs them.
-        path = f"{COMMANDS}{os.pathsep}{os.environ.get('PATH', '')}"
+        # The commands of the environment first, as `make` runs them, and bytecode kept as usual.
+        environment = {**os.environ, "PATH": f"{COMMANDS}{os.pathsep}{os.environ.get('PATH', '')}"}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         done = subprocess.run(
             self.argv,
             cwd=self.folder,
-            env={**os.environ, "PATH": path},
+            env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
