@@ -32,10 +32,10 @@ help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1: /p' Makefile
 
 # The stamp is a copy of the lock that was installed: one that was only touched, or switched to and
-# fro, installs nothing. It is written last, so an interrupted set-up starts again from nothing.
+# fro, installs nothing. An environment does not survive a move of its folder. It is written last, so an interrupted set-up starts again from nothing.
 # Interpreters are tried, not looked up: a name on the PATH may be a stub that only prints an error.
-.venv/requirements.stamp: requirements.lock
-	@cmp -s $< $@ && touch $@ && exit; found=; \
+.venv/requirements.stamp: requirements.lock FORCE
+	@cmp -s $< $@ && [ "$$(cat .venv/location)" = "$(CURDIR)" ] && exit; found=; \
 	for python in $(PYTHON); do \
 	  $$python -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	    && found=$$python && break; \
@@ -49,12 +49,15 @@ help: ## this list
 	$$found -m venv --clear .venv && \
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $< && \
 	.venv/bin/python -m pip check --disable-pip-version-check && \
+	echo "$(CURDIR)" > .venv/location && \
 	cp $< $@
+
+FORCE:
 
 # The metadata that setuptools leaves beside the sources would be found a second time at run time.
 .venv/project.stamp: .venv/requirements.stamp pyproject.toml
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check \
 	  --no-deps --no-build-isolation --editable . && \
 	rm -rf mlsysim.egg-info && \
-	.venv/bin/python -m compileall -q mlsysim && \
+	.venv/bin/python -m compileall -q --invalidation-mode checked-hash mlsysim && \
 	touch $@

@@ -1,16 +1,19 @@
 """Scenario file -> JSON artifact -> chapter -> page.
 
 `snakemake all` makes whatever is not what it should be, `snakemake solve` the artifacts alone.
-What is fresh needs no rule: mlsysim/building.py compares contents with results/artifacts.lock and
-plans only the rest, so checkouts, time stamps and deleted caches never cause or hide work.
+A rule whose output is fresh has no input, so nothing calls for it. mlsysim/building.py compares
+contents with results/artifacts.lock, and gives the rest the plan as input; checkouts, time stamps
+and deleted caches never cause or hide work.
 """
 
+import os
 import sys
 
 sys.path.insert(0, workflow.basedir)  # the code beside this file, whatever is installed
 
-from mlsysim import building
+from mlsysim import building, turns
 
+os.environ[turns.BUILD] = "1"  # jobs of this build do not wait for it
 PLAN = building.plan(workflow.cores, main=workflow.is_main_process)
 PYTHON = sys.executable
 
@@ -26,16 +29,16 @@ rule all:
 
 rule solve:
     input:
-        artifacts(glob_wildcards("scenarios/{name}.toml").name),
+        artifacts(PLAN.scenarios),
 
 
-for number, group in enumerate(PLAN.groups, start=1):
+for number, group in enumerate([PLAN.fresh, *PLAN.groups]):
 
     rule:
         name:
             f"solve_{number}"
         input:
-            PLAN.path,
+            PLAN.path if number else [],
         output:
             update(artifacts(group)),
         params:
@@ -50,8 +53,8 @@ for chapter, waits_for in PLAN.chapters.items():
         name:
             f"execute_{chapter}"
         input:
-            PLAN.path,
-            artifacts(waits_for),
+            PLAN.path if waits_for is not None else [],
+            artifacts(waits_for or []),
         output:
             update(f"build/executed/{chapter}.ipynb"),
         params:
@@ -60,14 +63,12 @@ for chapter, waits_for in PLAN.chapters.items():
             "{PYTHON:q} -m mlsysim execute {params.chapter:q}"
 
 
-if PLAN.page:
-
-    rule book:
-        input:
-            PLAN.path,
-            [artifacts(group) for group in PLAN.groups],
-            expand("build/executed/{chapter}.ipynb", chapter=PLAN.chapters),
-        output:
-            update("build/book/index.html"),
-        shell:
-            "{PYTHON:q} -m mlsysim book"
+rule book:
+    input:
+        PLAN.path if PLAN.page else [],
+        [artifacts(group) for group in PLAN.groups],
+        expand("build/executed/{chapter}.ipynb", chapter=PLAN.stale_chapters),
+    output:
+        update("build/book/index.html"),
+    shell:
+        "{PYTHON:q} -m mlsysim book"

@@ -17,15 +17,18 @@ from typing import Any
 from mlsysim import documents, files, paths, turns
 from mlsysim.artifacts import staleness
 from mlsysim.artifacts.canonical import digest
-from mlsysim.artifacts.code import closure, libraries
+from mlsysim.artifacts.code import closure
+from mlsysim.artifacts.lock import strays
 from mlsysim.book import cells
-from mlsysim.errors import MlsysimError
+from mlsysim.errors import InputError, MlsysimError
 
 __all__ = [
     "Plan",
+    "chapter_key",
     "chapter_reasons",
     "executed",
     "page_is_stale",
+    "page_key",
     "plan",
     "record_chapter",
     "record_page",
@@ -37,12 +40,27 @@ _MOST = 64  # scenarios that one process solves
 
 @dataclass(frozen=True)
 class Plan:
-    """Stale scenarios by process, stale chapters with the scenarios they wait for, the page."""
+    """What there is and what is stale: scenarios by process, chapters, the page.
 
+    A stale chapter has the list of stale scenarios that it waits for, a fresh one none.
+    """
+
+    scenarios: list[str] = field(default_factory=list)
     groups: list[list[str]] = field(default_factory=list)
-    chapters: dict[str, list[str]] = field(default_factory=dict)
+    chapters: dict[str, list[str] | None] = field(default_factory=dict)
     page: bool = False
     path: str = ""
+
+    @property
+    def stale_chapters(self) -> list[str]:
+        """Chapters that are executed (again)."""
+        return [chapter for chapter, waits in self.chapters.items() if waits is not None]
+
+    @property
+    def fresh(self) -> list[str]:
+        """Scenarios whose artifact is what it should be."""
+        stale = {name for group in self.groups for name in group}
+        return [name for name in self.scenarios if name not in stale]
 
 
 def plan(cores: int, *, main: bool) -> Plan:
@@ -56,18 +74,18 @@ def plan(cores: int, *, main: bool) -> Plan:
         return Plan(**json.loads(path.read_text(encoding="utf-8")))
     turns.wait_for_other_builds()
     scenarios = staleness.stale()
-    if staleness.schema_is_stale() and not scenarios:
-        scenarios = documents.names("Scenarios")[:1]  # any solve writes the schema
-    chapters = {}
+    if staleness.housekeeping() and not scenarios:
+        scenarios = documents.names("Scenarios")[:1]  # any solve puts the rest right
+    chapters: dict[str, list[str] | None] = {}
     for chapter in cells.chapters():
         waits = [name for name in _reads(chapter) if name in scenarios]
-        if waits or chapter_reasons(chapter):
-            chapters[chapter] = waits
+        chapters[chapter] = waits if waits or chapter_reasons(chapter) else None
     size = max(1, min(_MOST, -(-len(scenarios) // max(1, cores))))
     made = Plan(
+        scenarios=documents.names("Scenarios"),
         groups=[scenarios[i : i + size] for i in range(0, len(scenarios), size)],
         chapters=chapters,
-        page=bool(scenarios or chapters) or page_is_stale(),
+        page=bool(scenarios) or chapters != dict.fromkeys(chapters) or page_is_stale(),
         path=path.relative_to(paths.root()).as_posix(),
     )
     files.write(path, json.dumps(asdict(made)) + "\n")
@@ -78,8 +96,8 @@ def plan(cores: int, *, main: bool) -> Plan:
 def _look_older_than_the_plan(made: Plan) -> None:
     """Give stale files an old time stamp, so that Snakemake sees what their content says."""
     stale = [paths.artifact(name) for group in made.groups for name in group]
-    stale += [executed(chapter) for chapter in made.chapters]
-    stale += [page()]
+    stale += [executed(chapter) for chapter in made.stale_chapters]
+    stale += [page()] if made.page else []
     for path in stale:
         with suppress(FileNotFoundError):
             os.utime(path, (1, 1))
@@ -100,7 +118,11 @@ def _record(chapter: str) -> Path:
 
 
 def _source(chapter: str) -> str:
-    return (paths.chapters() / f"{chapter}.md").read_text(encoding="utf-8")
+    path = paths.chapters() / f"{chapter}.md"
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{paths.shown(path)} cannot be read: {error}") from None
 
 
 def _reads(chapter: str) -> list[str]:
@@ -110,8 +132,8 @@ def _reads(chapter: str) -> list[str]:
     return []
 
 
-def _book_code() -> list[list[str]]:
-    """Digests of the modules that chapters run, and of the libraries they draw with."""
+def _book_code() -> dict[str, str]:
+    """Digests of the modules that chapters run, and of the pinned versions of all tools."""
     modules = closure(
         "mlsysim.book",
         "mlsysim.book.charts",
@@ -119,8 +141,17 @@ def _book_code() -> list[list[str]]:
         "mlsysim.book.figures",
         "mlsysim.book.execution",
     )
-    parts = {**libraries(modules), **{name: each.digest for name, each in modules.items()}}
-    return [list(part) for part in parts.items()]
+    found = {name: each.digest for name, each in modules.items()}
+    return found | {"requirements": _digest_of(paths.requirements())}
+
+
+def _beside_chapters() -> dict[str, str]:
+    """Digests of data and code files that lie beside the chapters, for cells may read them."""
+    return {
+        path.name: _digest_of(path)
+        for path in sorted(paths.chapters().glob("*"))
+        if path.is_file() and path.suffix not in (".md", ".bib") and path.name != "conf.py"
+    }
 
 
 def _digest_of(path: Path) -> str:
@@ -130,13 +161,14 @@ def _digest_of(path: Path) -> str:
         return "missing"
 
 
-def _chapter_key(chapter: str) -> str:
+def chapter_key(chapter: str) -> str:
     """A digest of what executing a chapter depends on: code cells, artifacts read, code run."""
     return digest(
         {
             "cells": [cell.source for cell in cells.code_cells(_source(chapter))],
             "artifacts": {name: _digest_of(paths.artifact(name)) for name in _reads(chapter)},
             "code": _book_code(),
+            "beside": _beside_chapters(),
         }
     )
 
@@ -150,10 +182,13 @@ def _products(chapter: str) -> dict[str, str]:
     }
 
 
-def record_chapter(chapter: str) -> None:
-    """Note what the chapter was executed from and what it made, as it is on disk now."""
+def record_chapter(chapter: str, key: str) -> None:
+    """Note that the chapter was executed from what `key` stands for, and what it made.
+
+    The key is taken before the chapter is executed: what was saved meanwhile makes it stale again.
+    """
     content = {
-        "key": _chapter_key(chapter),
+        "key": key,
         "notebook": _digest_of(executed(chapter)),
         "products": _products(chapter),
     }
@@ -165,8 +200,12 @@ def chapter_reasons(chapter: str) -> list[str]:
     record = _read_record(_record(chapter))
     if not record:
         return ["not executed yet"]
+    try:
+        key = chapter_key(chapter)
+    except MlsysimError as error:
+        return [str(error)]
     reasons = []
-    if record["key"] != _chapter_key(chapter):
+    if record["key"] != key:
         reasons.append("code cells, artifacts read or book code changed")
     if record["notebook"] != _digest_of(executed(chapter)):
         reasons.append(f"{paths.shown(executed(chapter))} missing or edited")
@@ -197,8 +236,16 @@ def status() -> list[dict[str, Any]]:
             {"what": "results/artifact.schema.json", "reasons": ["not the schema of this code"]}
         )
     found += [
-        {"what": path, "reasons": ["no scenario makes it; remove it"]}
+        {"what": path, "reasons": ["no scenario makes it; the next build removes it"]}
         for path in staleness.orphans()
+    ]
+    found += [
+        {"what": path, "reasons": ["its stem is no name: letters, digits and _, as in Python"]}
+        for path in documents.misnamed()
+    ]
+    found += [
+        {"what": "results/artifacts.lock", "reasons": [f"certifies {name}, which is gone"]}
+        for name in strays()
     ]
     for chapter in cells.chapters():
         reasons = [f"reads {name}, which is stale" for name in _reads(chapter) if name in stale]
@@ -221,31 +268,48 @@ def _read_record(path: Path) -> dict[str, Any]:
     return {}
 
 
-def _page_key() -> str:
-    """A digest of all that the page shows and of the code that lays it out."""
+def page_key() -> str:
+    """A digest of all that the page shows and of the code that lays it out.
+
+    The record of quotes is left out: building the page writes it.
+    """
     shown = [
         path
         for folder in (paths.chapters(), paths.results(), paths.build() / "executed")
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and not any(part.startswith((".", "_build")) for part in path.parts[-2:])
+        if path.is_file() and not path.name.startswith(".") and path != paths.quotes()
     ]
     modules = closure("mlsysim.book.page", "mlsysim.book.sphinx_extension")
     return digest(
         {
             "files": {paths.shown(path): _digest_of(path) for path in shown},
             "code": [[name, each.digest] for name, each in modules.items()],
-            "libraries": libraries(modules),
+            "requirements": _digest_of(paths.requirements()),
         }
     )
 
 
-def record_page() -> None:
-    """Note what the page was built from, as it is on disk now."""
-    files.write(paths.build() / "page.json", json.dumps({"key": _page_key()}) + "\n")
+def record_page(key: str) -> None:
+    """Note that the page was built from what `key` stands for, taken before, and what it made."""
+    content = {"key": key, "made": _made(), "quotes": _digest_of(paths.quotes())}
+    files.write(paths.build() / "page.json", json.dumps(content) + "\n")
 
 
 def page_is_stale() -> bool:
-    """Whether the page shows anything else than what the project holds."""
+    """Whether the page shows anything else than what the project holds, or lost a file."""
+    record = _read_record(paths.build() / "page.json")
     return (
-        not page().is_file() or _read_record(paths.build() / "page.json").get("key") != _page_key()
+        record.get("key") != page_key()
+        or record.get("made") != _made()
+        or record.get("quotes") != _digest_of(paths.quotes())
     )
+
+
+def _made() -> dict[str, int]:
+    """The size of every file of the built book, and of the notebooks and figures beside it."""
+    return {
+        path.relative_to(paths.build()).as_posix(): path.stat().st_size
+        for folder in ("book", "notebooks", "figures")
+        for path in sorted((paths.build() / folder).rglob("*"))
+        if path.is_file() and ".doctrees" not in path.parts
+    }

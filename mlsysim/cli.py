@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -17,11 +18,17 @@ __all__ = ["main", "parser"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; exit status 0, 1 (a finding or a user's mistake) or 2 (usage)."""
     options = parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that knows no Greek
     run: Callable[[argparse.Namespace], int] = options.run
     try:
         return run(options)
     except MlsysimError as error:
         print(f"mlsysim: {error}", file=sys.stderr)
+        return 1
+    except PermissionError as error:
+        print(f"mlsysim: {error.filename}: {error.strerror}", file=sys.stderr)
         return 1
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -127,9 +134,13 @@ def _solve(options: argparse.Namespace) -> int:
     def report(done: Solved) -> None:
         if done.error:
             print(f"mlsysim: {done.name}: {done.error}", file=sys.stderr, flush=True)
+        elif not options.json and done.removed:
+            print(f"removed {done.name}, which no scenario makes", flush=True)
         elif not options.json:
             what = "changed" if done.changed else "unchanged"
             print(f"solved {done.name} -> results/scenarios/{done.name}.json ({what})", flush=True)
+        if done.unfit:
+            print(f"mlsysim: {done.name} {done.unfit}", file=sys.stderr, flush=True)
 
     with turns.job():
         done = solve(names, report)
@@ -180,7 +191,10 @@ def _verify(options: argparse.Namespace) -> int:
     else:
         for finding in findings[len(done) :]:
             print(f"{finding['verdict']}: {finding['name']}")
-    return int(any(finding["verdict"] != "identical" for finding in findings))
+    wrong = any(finding["verdict"] != "identical" for finding in findings)
+    if wrong and not options.json:
+        print("mlsysim: make them again with: snakemake all", file=sys.stderr)
+    return int(wrong)
 
 
 def _execute(options: argparse.Namespace) -> int:
@@ -200,8 +214,9 @@ def _execute(options: argparse.Namespace) -> int:
                 continue
             from mlsysim.book.execution import execute
 
+            key = building.chapter_key(chapter)
             made = execute(chapter)
-            building.record_chapter(chapter)
+            building.record_chapter(chapter, key)
             changed = [{"path": path, "what": what} for path, what in made if what != "same"]
             done.append({"chapter": chapter, "executed": True, "changed": changed})
     if options.json:
@@ -219,8 +234,9 @@ def _book(options: argparse.Namespace) -> int:
     from mlsysim.book import page
 
     with turns.job():
+        key = building.page_key()
         page.build()
-        building.record_page()
+        building.record_page(key)
     if options.json:
         _print_json({"page": "build/book/index.html"})
     else:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+import io
 import math
 import operator
 from collections.abc import Iterator, Mapping
@@ -113,13 +115,30 @@ def _checked(field: dataclasses.Field[Any], value: Any, place: str) -> Any:
         if not isinstance(value, Mapping) or not value:
             raise InputError(f"{place} = {value!r}: expected at least one precision with its rate")
         return Rates({key: _quantity(each, meta, f"{place}.{key}") for key, each in value.items()})
+    if kind == "Rows":
+        return value
+    if kind.endswith("Table"):
+        part_kind = kind.removesuffix("Table")
+        for part, each in value.items():
+            if part_kind not in {base.__name__ for base in type(each).__mro__}:
+                raise InputError(f"{place}.{part} = {each!r}: expected a {part_kind}")
+        return value
     if kind not in {base.__name__ for base in type(value).__mro__}:
-        raise InputError(f"{place} = {value!r}: expected a {kind}")
+        raise InputError(f"{place} = {_name_of(value)}: expected a {kind}")
     return value
+
+
+def _name_of(value: Any) -> str:
+    """A thing by its type and name, anything else as Python shows it."""
+    if isinstance(value, Declared):
+        return f"{type(value).__name__} {value.name}".rstrip()
+    return repr(value)
 
 
 def _plain(kind: str, value: Any, meta: Any, place: str) -> Any:
     python_type, expected = _PLAIN[kind]
+    if kind in ("int", "float") and isinstance(value, str):
+        value = _counted(kind, value, meta, place, expected)
     if kind == "float" and type(value) is int and abs(value) < 2**63:
         value = float(value)
     if type(value) is not python_type:
@@ -130,6 +149,17 @@ def _plain(kind: str, value: Any, meta: Any, place: str) -> Any:
         choices = ", ".join(map(str, meta["choices"]))
         raise InputError(f"{place} = {value!r}: expected one of {choices}")
     return value
+
+
+def _counted(kind: str, text: str, meta: Any, place: str, expected: str) -> Any:
+    """The number in a text with the field's unit: ``"3.2 Mtok"``, ``"70 %"``."""
+    try:
+        given = units.quantity(text)
+        number = given.to(units.unit(meta["unit"]) if meta["unit"] else "").magnitude
+    except (UnitError, units.DimensionalityError):
+        also = f", or a text such as '1 {meta['unit']}'" if meta["unit"] else ""
+        raise InputError(f"{place} = {text!r}: expected {expected}{also}") from None
+    return int(number) if kind == "int" and float(number).is_integer() else number
 
 
 def _quantity(value: Any, meta: Any, place: str) -> Any:
@@ -189,25 +219,43 @@ def build(cls: type[D], document: Document, link: Any) -> D:
             values[key] = _value(field, document.fields[key], document, link)
             values[key] = _checked(field, values[key], key)
         except MlsysimError as error:
-            raise type(error)(f"{place}: {error}") from None
+            raise _placed(error, place) from None
     try:
         made = cls(**values)
     except MlsysimError as error:
-        raise type(error)(f"{document.place}: {error}") from None
+        raise _placed(error, document.place) from None
     made.__dict__["name"] = document.name
     return made
+
+
+def _placed(error: MlsysimError, place: str) -> MlsysimError:
+    """The error with its place in front, unless it comes from a file that this one refers to."""
+    if error.placed:
+        return error
+    told = type(error)(f"{place}: {error}")
+    told.placed = True
+    return told
 
 
 def _value(
     field: dataclasses.Field[Any], leaf: dict[str, Any], document: Document, link: Any
 ) -> Any:
+    kind = str(field.type)
     if "value" not in leaf:
-        if field.type != "Rates":
+        if kind != "Rates" and not kind.endswith("Table"):
             raise InputError(
                 f"{field.name}: expected one value and one source, found a table of them"
             )
-        return {name: part["value"] for name, part in leaf.items()}
+        linked = document.linked
+        values = {name: part["value"] for name, part in leaf.items()}
+        return {name: link(linked[v]) if v in linked else v for name, v in values.items()}
     value = leaf["value"]
+    if kind == "Rows":
+        if value not in document.tables:
+            raise InputError(f"{field.name} = {value!r}: expected a CSV file beside the scenario")
+        return tuple(csv.DictReader(io.StringIO(document.tables[value])))
+    if kind.endswith("Table"):
+        raise InputError(f"{field.name} = {value!r}: expected a table of named references")
     if isinstance(value, str) and value in document.linked:
         if field.type in (*_PLAIN, "Quantity", "Rates"):
             raise InputError(f"{field.name} = {value!r}: expected {field.type}, found a reference")

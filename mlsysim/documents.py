@@ -23,9 +23,9 @@ class Document:
     """One file: its kind and title, and a leaf ``{"value": ..., "source": ...}`` for each field.
 
     `reference` is its full name (``"Hardware.H100_SXM"``), `place` the file as messages name it. A
-    field may also be a table of leaves (``rates.bf16``). `linked` holds the documents that
-    the values refer to, by full name; `places` the file of each field, which is the base's where
-    the field is inherited.
+    field may also be a table of leaves (``rates.bf16``). `linked` holds the documents that the
+    values refer to, by full name, `tables` the text of CSV files beside it that they name; `places`
+    the file of each field, which is the base's where the field is inherited.
     """
 
     reference: str
@@ -34,6 +34,7 @@ class Document:
     title: str
     fields: dict[str, Any]
     linked: dict[str, Document] = field(default_factory=dict)
+    tables: dict[str, str] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -48,6 +49,7 @@ class Document:
             "kind": self.kind,
             "title": self.title,
             "fields": self.fields,
+            "tables": self.tables,
             "linked": {name: linked.content() for name, linked in self.linked.items()},
         }
 
@@ -65,7 +67,14 @@ def names(collection: str) -> list[str]:
     >>> "DenseLLMPretrainingStep" in names("Scenarios")
     True
     """
-    return sorted(path.stem for path in folder(collection).glob("*.toml") if path.is_file())
+    found = (path.stem for path in folder(collection).glob("*.toml") if path.is_file())
+    return sorted(name for name in found if _NAME.fullmatch(name))
+
+
+def misnamed() -> list[str]:
+    """Scenario files whose stem can be no name, as paths relative to the root."""
+    found = paths.scenarios().glob("[!.]*.toml")
+    return sorted(paths.shown(path) for path in found if not _NAME.fullmatch(path.stem))
 
 
 def document(reference: str) -> Document:
@@ -87,7 +96,7 @@ def _document(reference: str, trail: tuple[str, ...]) -> Document:
     if path.is_file() and not _NAME.fullmatch(name):
         raise InputError(f"{paths.shown(path)}: a name is letters, digits and _, as in Python")
     if not path.is_file():
-        said = f"{trail[-1]} refers to {reference}: " if trail else ""
+        said = f"{_place(trail[-1])} refers to {reference}: " if trail else ""
         raise UnknownName(
             f"{said}{name!r} is not in {collection}; {nearest(name, names(collection))}"
         )
@@ -118,7 +127,8 @@ def _document(reference: str, trail: tuple[str, ...]) -> Document:
         )
     for key, value in (("kind", kind), ("title", headers.get("title"))):
         if value is None:
-            raise InputError(f"{place}: {key} is missing")
+            also = ', or base = "Scenarios.NAME" to vary another' if key == "kind" else ""
+            raise InputError(f"{place}: {key} is missing{also}")
     for key, table in raw.items():
         fields[key] = _leaves(key, table, place)
         places[key] = place
@@ -127,6 +137,12 @@ def _document(reference: str, trail: tuple[str, ...]) -> Document:
         for key in fields
         for name in _references(fields[key])
     }
+    tables = {
+        name: _table(path.parent / name, f"{place}: {key}")
+        for key in fields
+        for name in _strings(fields[key])
+        if name.endswith(".csv")
+    }
     return Document(
         reference=reference,
         place=place,
@@ -134,8 +150,15 @@ def _document(reference: str, trail: tuple[str, ...]) -> Document:
         title=headers["title"],
         fields=fields,
         linked=linked,
+        tables=tables,
         places=places,
     )
+
+
+def _place(reference: str) -> str:
+    """The file of a full name, as messages print it."""
+    collection, _, name = reference.partition(".")
+    return paths.shown(folder(collection) / f"{name}.toml")
 
 
 def _read(path: Path, place: str) -> dict[str, Any]:
@@ -145,6 +168,10 @@ def _read(path: Path, place: str) -> dict[str, Any]:
         raise InputError(f"{place}: not valid TOML: {error}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{place}: not UTF-8 text: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{place}: not usable TOML: {error}") from None
+    except OSError as error:
+        raise InputError(f"{place}: cannot be read: {error.strerror}") from None
 
 
 def _leaves(key: str, table: Any, place: str) -> dict[str, Any]:
@@ -162,9 +189,11 @@ def _leaves(key: str, table: Any, place: str) -> dict[str, Any]:
     for part in ("value", "source"):
         if part not in table:
             raise InputError(f"{place}: {key}: {part} is missing")
-    if type(table["value"]) not in (str, int, float, bool):
+    huge = type(table["value"]) is int and abs(table["value"]) >= 2**63
+    if huge or type(table["value"]) not in (str, int, float, bool):
         raise InputError(
-            f"{place}: {key}.value = {table['value']!r}: expected a number, a text, true or false"
+            f"{place}: {key}.value = {str(table['value'])[:40]}: expected a number of 64 bits, "
+            "a text, true or false"
         )
     return {"value": table["value"], "source": _source(key, table["source"], place)}
 
@@ -172,7 +201,8 @@ def _leaves(key: str, table: Any, place: str) -> dict[str, Any]:
 def _source(key: str, source: Any, place: str) -> str:
     """A citation whose keys exist, or an assumption with its reason."""
     expected = (
-        "expected 'KEY, place in it' with KEY in chapters/references.bib, or 'assumption: reason'"
+        "expected 'KEY, place in it' with KEY in chapters/references.bib, "
+        "'Scenarios.NAME, its output', or 'assumption: reason'"
     )
     if not isinstance(source, str) or not source.strip():
         raise InputError(f"{place}: {key}.source = {source!r}: {expected}")
@@ -181,6 +211,9 @@ def _source(key: str, source: Any, place: str) -> str:
             raise InputError(f"{place}: {key}.source: the assumption gives no reason; {expected}")
         return source
     known = citations()
+    fitted = re.fullmatch(r"Scenarios\.(\w+), .+", source)
+    if fitted and (folder("Scenarios") / f"{fitted[1]}.toml").is_file():
+        return source
     for part in source.split(";"):
         cited, _, locator = (each.strip() for each in part.partition(","))
         if cited in known and not locator:
@@ -188,7 +221,7 @@ def _source(key: str, source: Any, place: str) -> str:
         if cited not in known:
             raise InputError(
                 f"{place}: {key}.source cites {cited!r}, which is not in chapters/references.bib; "
-                f"{nearest(cited, known)}, or {expected}"
+                f"{nearest(cited, known)} ({expected})"
             )
     return source
 
@@ -199,7 +232,7 @@ def cited_keys(source: str) -> list[str]:
     >>> cited_keys("brown2020, Table 2.1; kaplan2020, Section 5")
     ['brown2020', 'kaplan2020']
     """
-    if source.startswith(_ASSUMPTION):
+    if source.startswith((_ASSUMPTION, "Scenarios.")):
         return []
     return [part.split(",")[0].strip() for part in source.split(";") if part.strip()]
 
@@ -221,7 +254,18 @@ def _citations(path: Path, _mtime: int, _size: int) -> frozenset[str]:
 
 def _references(leaf: dict[str, Any]) -> list[str]:
     """The full names that a leaf, or a table of leaves, refers to."""
+    return [value for value in _strings(leaf) if _REFERENCE.fullmatch(value)]
+
+
+def _strings(leaf: dict[str, Any]) -> list[str]:
+    """The texts among the values of a leaf, or of a table of leaves."""
     if "value" not in leaf:
-        return [name for part in leaf.values() for name in _references(part)]
-    value = leaf["value"]
-    return [value] if isinstance(value, str) and _REFERENCE.fullmatch(value) else []
+        return [text for part in leaf.values() for text in _strings(part)]
+    return [leaf["value"]] if isinstance(leaf["value"], str) else []
+
+
+def _table(path: Path, place: str) -> str:
+    """The text of a CSV file, with one kind of line end."""
+    if not path.is_file():
+        raise InputError(f"{place}: there is no file {path.name!r} beside the scenario")
+    return path.read_text(encoding="utf-8")

@@ -16,7 +16,12 @@ __all__ = [
 
 
 class MlsysimError(Exception):
-    """A mistake in what a person typed; the message names the thing, the place, the choices."""
+    """A mistake in what a person typed; the message names the thing, the place, the choices.
+
+    `placed` is true once the message starts with the file in which the mistake is.
+    """
+
+    placed = False
 
 
 class InputError(MlsysimError, ValueError):
@@ -41,7 +46,7 @@ def division(whole: float, part: float) -> str:
     >>> division(96, 5)
     '96 / 5 = 19.2'
     """
-    return f"{whole:g} / {part:g} = {whole / part:.6g}"
+    return f"{whole:.12g} / {part:.12g} = {whole / part:.12g}"
 
 
 def nearest(name: str, known: Iterable[str], *, count: int = 5) -> str:

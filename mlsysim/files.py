@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["exclusive", "write"]
+__all__ = ["exclusive", "read", "write"]
 
 
 def write(path: Path, content: str | bytes) -> bool:
@@ -30,6 +30,14 @@ def write(path: Path, content: str | bytes) -> bool:
     finally:
         partial.unlink(missing_ok=True)
     return True
+
+
+def read(path: Path) -> bytes:
+    """The bytes of a file; none if it is not there."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
 
 
 @contextmanager

@@ -54,6 +54,11 @@ def artifact(name: str) -> Path:
     return results() / "scenarios" / f"{name}.json"
 
 
+def table(name: str) -> Path:
+    """The CSV table beside the artifact of the scenario `name`, if it has one."""
+    return results() / "scenarios" / f"{name}.csv"
+
+
 def lock() -> Path:
     """The file that says which ingredients made each artifact."""
     return results() / "artifacts.lock"

@@ -11,7 +11,10 @@ from pathlib import Path
 
 from mlsysim import files, paths
 
-__all__ = ["job", "wait_for_other_builds"]
+# Set by the Snakefile for the jobs that it starts.
+BUILD = "MLSYSIM_BUILD"
+
+__all__ = ["BUILD", "job", "wait_for_other_builds"]
 
 
 def wait_for_other_builds() -> None:
@@ -34,7 +37,12 @@ def wait_for_other_builds() -> None:
 
 @contextmanager
 def job() -> Iterator[None]:
-    """Mark this process as at work on results, so that a build that starts now waits for it."""
+    """Mark this process as at work on results, so that a build that starts now waits for it.
+
+    A command that a person typed waits for a build that is under way; a job of that build does not.
+    """
+    if BUILD not in os.environ:
+        wait_for_other_builds()
     with _lock("jobs").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_SH)
         yield

@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pint
+from pint import DimensionalityError
 
 from mlsysim.errors import UnitError, nearest
 
 __all__ = [
+    "DimensionalityError",
     "Q",
     "Quantity",
     "convert",
     "dimension",
+    "is_quantity",
     "number",
     "plain",
     "quantity",
@@ -96,6 +99,8 @@ _HINTS = {
 }
 _SMALL_PREFIXES = {"milli", "micro", "nano"}
 _SMALL_ALLOWED = {"second", "meter", "gram", "joule", "watt"}
+_BINARY_PREFIXES = {"kibi", "mebi", "gibi", "tebi"}
+_BINARY_ALLOWED = {"byte", "bit"}
 _NO_PREFIX = {"minute", "hour", "day", "percent"}
 
 
@@ -104,7 +109,11 @@ def _check_symbol(symbol: str) -> None:
     if symbol in _HINTS:
         raise UnitError(f"unit {symbol!r}: write {_HINTS[symbol]}")
     for prefix, name, suffix in ureg.parse_unit_name(symbol):
-        slip = name in _NO_PREFIX or (prefix in _SMALL_PREFIXES and name not in _SMALL_ALLOWED)
+        slip = (
+            name in _NO_PREFIX
+            or (prefix in _SMALL_PREFIXES and name not in _SMALL_ALLOWED)
+            or (prefix in _BINARY_PREFIXES and name not in _BINARY_ALLOWED)
+        )
         if not (prefix and slip) and not suffix:
             return
     known = ["B", "b", "s", "min", "h", "d", "FLOP", "tok", "seq", "param", "USD", "W", "J", "%"]
@@ -238,13 +247,18 @@ def _why(error: pint.DimensionalityError) -> str:
     return f"{error.dim1} is not {error.dim2}".replace("[", "").replace("]", "")
 
 
+def is_quantity(value: Any) -> bool:
+    """Whether a value carries a unit."""
+    return isinstance(value, pint.Quantity)
+
+
 def shown(value: Any) -> str:
     """A quantity as it is written in a file; anything else as Python shows it.
 
     >>> shown(quantity("16 B")), shown(16)
     ('16 B', '16')
     """
-    if not isinstance(value, pint.Quantity):
+    if not is_quantity(value):
         return repr(value)
     return f"{value.magnitude:g} {unit_text(value)}"
 

@@ -15,8 +15,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = Path(sys.executable).parent
@@ -129,26 +131,80 @@ def noop_row(runs: int) -> Row:
     )
 
 
-def solver_row(runs: int) -> Row:
-    """One call of the solver in a running process, in milliseconds."""
-    from mlsysim import Scenarios
-    from mlsysim.solvers import DistributedModel
-
-    arguments = Scenarios.DenseLLMPretrainingStep.solver_arguments()
-    DistributedModel.solve(**arguments)
+def in_process(what: str, goal: float, runs: int, calls: int, call: Callable[[], Any]) -> Row:
+    """Milliseconds of one call in a running process."""
+    call()
     cpu_times, wall_times = [], []
     for _ in range(runs):
         cpu, wall = time.process_time(), time.perf_counter()
-        for _ in range(CALLS_PER_RUN):
-            DistributedModel.solve(**arguments)
-        cpu_times.append((time.process_time() - cpu) / CALLS_PER_RUN)
-        wall_times.append((time.perf_counter() - wall) / CALLS_PER_RUN)
+        for _ in range(calls):
+            call()
+        cpu_times.append((time.process_time() - cpu) / calls)
+        wall_times.append((time.perf_counter() - wall) / calls)
     return Row(
-        what="one warm DistributedModel.solve",
+        what=what,
         cpu=1e3 * statistics.median(cpu_times),
         wall=1e3 * statistics.median(wall_times),
-        goal=0.5,
+        goal=goal,
         unit="ms",
+    )
+
+
+def solver_rows(runs: int) -> list[Row]:
+    """The solver in a running process: one layout, many at once, and the search over all."""
+    from mlsysim import Scenarios
+    from mlsysim.solvers import DistributedModel, search
+
+    arguments = Scenarios.DenseLLMPretrainingStep.solver_arguments()
+    model, fleet, batch = (arguments[name] for name in ("model", "fleet", "batch_size"))
+    shared = {
+        name: value
+        for name, value in arguments.items()
+        if name not in ("model", "fleet", "batch_size", *search.LAYOUT)
+    }
+    inputs, devices = search.shared(model, fleet, batch, shared), fleet.total_accelerators
+    columns, _ = search.layouts(inputs, model.kv_heads, devices, batch, zero_stages=range(4))
+    columns = {name: values[:100_000] for name, values in columns.items()}
+    return [
+        in_process(
+            "one warm DistributedModel.solve",
+            0.2,
+            runs,
+            CALLS_PER_RUN,
+            lambda: DistributedModel.solve(**arguments),
+        ),
+        in_process(
+            "100,000 layouts of a grid, ledger and memory",
+            200.0,
+            runs,
+            1,
+            lambda: search.evaluate(inputs, columns, devices, batch),
+        ),
+        in_process(
+            "best_layout on 1,024 accelerators",
+            1000.0,
+            runs,
+            1,
+            lambda: DistributedModel.best_layout(model, fleet, batch_size=batch, **shared),
+        ),
+    ]
+
+
+def published_row(runs: int) -> Row:
+    """Ninety-seven published steps in one process, over the reference step alone."""
+    solve = [str(COMMANDS / "mlsysim"), "solve"]
+    (base_cpu, base_wall), (cpu, wall) = medians(
+        [
+            Command(argv=[*solve, "DenseLLMPretrainingStep"]),
+            Command(argv=[*solve, "PublishedStepTimes"]),
+        ],
+        runs,
+    )
+    return Row(
+        what="mlsysim solve PublishedStepTimes / reference step",
+        cpu=cpu / base_cpu,
+        wall=wall / base_wall,
+        goal=2.0,
     )
 
 
@@ -161,7 +217,9 @@ def main() -> None:
     for row in startup_rows(runs):
         print(row, flush=True)
     print(noop_row(runs), flush=True)
-    print(solver_row(runs), flush=True)
+    print(published_row(runs), flush=True)
+    for row in solver_rows(runs):
+        print(row, flush=True)
 
 
 if __name__ == "__main__":

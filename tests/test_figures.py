@@ -112,8 +112,15 @@ def test_the_bars_of_a_waterfall_join_up_to_the_sum() -> None:
 
 def test_more_kinds_than_a_reader_can_tell_apart_are_refused() -> None:
     _, axes = new_figure()
-    with pytest.raises(InputError, match="4 kinds"):
-        waterfall(axes, list("abcd"), [1.0] * 4, kinds=list("wxyz"), texts=list("1111"))
+    with pytest.raises(InputError, match="5 kinds"):
+        waterfall(axes, list("abcde"), [1.0] * 5, kinds=list("vwxyz"), texts=list("11111"))
+
+
+def test_lines_take_the_palette_in_turn_with_dashes_of_their_own() -> None:
+    _, axes = new_figure()
+    lines = [axes.plot([0, 1], [0, 1])[0] for _ in PALETTE]
+    assert [line.get_color() for line in lines] == [color for color, _ in PALETTE]
+    assert len({str(line.get_linestyle()) for line in lines}) == len(PALETTE)
 
 
 @pytest.mark.usefixtures("root")

@@ -70,7 +70,8 @@ def test_an_artifact_quotes_its_own_values() -> None:
 @pytest.mark.parametrize(
     ("spec", "kind", "message"),
     [
-        ("stp.step_time", UnknownName, "'stp' is no scenario; did you mean 'step'?"),
+        ("stp.step_time", UnknownName, "short names here: step; did you mean 'step'?"),
+        ("x.step_time", UnknownName, "'x' is no scenario; short names here: step; known: Dense"),
         ("DenseLLMPretrainStep.step_time", UnknownName, "mean 'DenseLLMPretrainingStep'"),
         ("step.steptime", UnknownName, "did you mean 'step_time'"),
         ("step.result.bubble", UnknownName, "no 'result.bubble'"),
@@ -78,7 +79,10 @@ def test_an_artifact_quotes_its_own_values() -> None:
         ("", InputError, "expected KEY"),
         ("step.step_time ms", InputError, "KEY in UNIT as FORMAT"),
         ("step.step_time in ms as", InputError, "KEY in UNIT as FORMAT"),
-        ("step.step-time", InputError, "'step.step-time' is no key"),
+        ("step.step-time", UnknownName, "did you mean 'step_time'"),
+        ("step.-step", InputError, "'step.-step' is no key"),
+        ("step.replica", InputError, "refers to Scenarios.DenseLLMReplica"),
+        ("step.fleet.node", InputError, "quote one of its values, such as step.fleet.node.acc"),
         ("step.step_time in GB", UnitError, "step_time: the value is in s; cannot print s in GB"),
         ("step.step_time in sec", UnitError, "write s"),
         ("step.step_time in msec", UnitError, "'msec'"),
@@ -286,7 +290,9 @@ def test_every_wrong_quote_of_a_page_is_told_at_once_with_its_line(solved: Path)
         ("scenarios: {step: DenseLLMPretrainStep}", "mean 'DenseLLMPretrainingStep'"),
         ("scenarios: {DenseLLMReplica: DenseLLMPretrainingStep}", "is no short name"),
         ("scenarios: [DenseLLMReplica]", "a map of short names"),
-        ("scenario: {step: DenseLLMPretrainingStep}", "holds scenarios alone"),
+        ("scenario: {step: DenseLLMPretrainingStep}", "mlsysim holds scenarios"),
+        ("infeasible: DenseLLMReplica", "a list of scenarios"),
+        ("infeasible: [DenseLLMReplic]", "mean 'DenseLLMReplica'"),
         ("scenarios: {step", "chapters/01_x.md:"),
     ],
 )
@@ -296,6 +302,24 @@ def test_front_matter_that_cannot_be_is_refused(solved: Path, front: str, messag
         page.quotes  # noqa: B018  looking is what raises
     assert str(refused.value).startswith("chapters/01_x.md")
     assert message in str(refused.value)
+
+
+def test_results_that_do_not_fit_are_quoted_only_on_purpose(solved: Path) -> None:
+    path = paths.artifact("DenseLLMPretrainingStep")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["feasibility"] = {"feasible": False, "reason": "9.0 GB more than 85.5 GB"}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    named = "scenarios: {step: DenseLLMPretrainingStep}"
+    body = "A {quote}`step.batch_tokens` and {quote}`step.fleet.node_count`."
+    assert len(chapter(solved, body, named).quotes) == 2  # inputs are what they are
+    body = "A {quote}`step.step_time`."
+    with pytest.raises(InputError) as refused:
+        chapter(solved, body, named).quotes  # noqa: B018  looking is what raises
+    assert "chapters/01_x.md:6: quote `step.step_time`: " in str(refused.value)
+    assert "is infeasible: 9.0 GB more than 85.5 GB; " in str(refused.value)
+    assert "infeasible: [DenseLLMPretrainingStep]" in str(refused.value)
+    accepted = chapter(solved, body, f"infeasible: [DenseLLMPretrainingStep]\n  {named}")
+    assert len(accepted.quotes) == 1
 
 
 def test_the_record_holds_each_quote_in_order_without_lines_or_sentences(solved: Path) -> None:
@@ -325,12 +349,12 @@ def test_a_page_in_plain_text_shows_the_numbers_in_their_places(solved: Path) ->
     page = chapter(
         solved,
         "# At {quote}`step.state_per_gpu`\n\n$x = {quote}`step.state_per_gpu`$ or `{quote}`.\n\n"
-        ":::{figure} x.svg\n:alt: {quote}`step.fleet`\n:::",
+        ":::{figure} x.svg\n:alt: {quote}`step.precision`\n:::",
     )
     body = page.plain().split("---\n")[-1]
     assert body == (
         f"\n# At 43.75{NBSP}GB\n\n$x = 43.75\\,\\mathrm{{GB}}$ or `{{quote}}`.\n\n"
-        ":::{figure} x.svg\n:alt: Fleets.DGX_H100_1024\n:::\n"
+        ":::{figure} x.svg\n:alt: bf16\n:::\n"
     )
 
 

@@ -151,3 +151,10 @@ def test_two_columns_of_one_name_are_refused(root: Path) -> None:
     with pytest.raises(InputError, match="two columns are headed 'x'"):
         save_table(NAME, frame)
     assert not (root / "results").exists()
+
+
+@pytest.mark.usefixtures("root")
+def test_a_dash_for_a_number_that_there_is_not_leaves_the_column_right_aligned() -> None:
+    save_table(NAME, pd.DataFrame({"n": [1, "–"], "words": ["a", "–"], "none": ["–", "–"]}))
+    assert saved("md").split("\n")[1] == "| --: | :-- | :-- |"
+    assert r"\begin{tabular}{rll}" in saved("tex")

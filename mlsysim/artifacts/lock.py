@@ -18,7 +18,7 @@ from mlsysim.artifacts.code import closure_of_kind, libraries
 from mlsysim.artifacts.schema import VERSION
 from mlsysim.documents import Document, names
 
-__all__ = ["Ingredients", "Lock", "certify", "ingredients", "read_lock"]
+__all__ = ["Ingredients", "Lock", "certify", "ingredients", "read_lock", "strays"]
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,12 @@ def read_lock() -> Lock:
             line_of = lock.scenarios.setdefault(rest[0], set())
             line_of.add((fields["inputs"], fields["code"], fields["artifact"]))
     return lock
+
+
+def strays() -> list[str]:
+    """Scenarios that the lock certifies although they are gone."""
+    known = set(names("Scenarios"))
+    return sorted(name for name in read_lock().scenarios if name not in known)
 
 
 def certify(made: dict[str, tuple[Ingredients, str]]) -> None:

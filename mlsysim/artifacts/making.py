@@ -2,27 +2,52 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+import io
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mlsysim import units
-from mlsysim.artifacts.canonical import dumps
+from mlsysim.artifacts.canonical import digest, dumps, rounded
 from mlsysim.artifacts.code import closure_of_kind
 from mlsysim.artifacts.schema import VERSION
-from mlsysim.declared import Declared, Rates
+from mlsysim.declared import Declared
 from mlsysim.documents import Document, cited_keys
 from mlsysim.engine.scenario import Scenario
 from mlsysim.errors import InputError
-from mlsysim.outputs import equation_of, outputs, section_of, summary_of
+from mlsysim.outputs import Output, equation_of, outputs, section_of, summary_of
 
-__all__ = ["artifact_text", "content", "inputs"]
+__all__ = ["artifact_texts", "content", "csv_text", "inputs"]
 
 
-def artifact_text(scenario: Scenario, document: Document) -> str:
-    """The text of the artifact: canonical JSON of `content`."""
-    return dumps(content(scenario, document))
+def artifact_texts(scenario: Scenario, document: Document) -> tuple[str, str]:
+    """The texts of the artifact: canonical JSON of `content`, and its table as CSV, empty if none.
+
+    The JSON gives the digest of the table, so that the digest of the JSON stands for both.
+    """
+    table = csv_text(scenario.table())
+    made = content(scenario, document)
+    if table:
+        made["table"] = {
+            "file": f"{document.name}.csv",
+            "rows": table.count("\n") - 1,
+            "digest": digest(table),
+        }
+    return dumps(made), table
+
+
+def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows as CSV, floats with the digits of an artifact; empty if there are none."""
+    if not rows:
+        return ""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(rows[0])
+    for row in rows:
+        writer.writerow(rounded(each) if isinstance(each, float) else each for each in row.values())
+    return text.getvalue()
 
 
 def content(scenario: Scenario, document: Document) -> dict[str, Any]:
@@ -60,25 +85,26 @@ def inputs(scenario: Declared, document: Document) -> dict[str, dict[str, Any]]:
         prefix, thing, told = todo.pop(0)
         for field in dataclasses.fields(thing):
             value, leaf = getattr(thing, field.name), told.fields[field.name]
-            if isinstance(value, Declared):
-                reference = leaf["value"]
-                given[prefix + field.name] = _leaf(reference, field, leaf)
-                if reference not in seen:
-                    seen.add(reference)
-                    todo.append((f"{reference}.", value, told.linked[reference]))
-            elif isinstance(value, Rates):
-                for part, each in value.items():
-                    given[f"{prefix}{field.name}.{part}"] = _leaf(each, field, leaf[part])
+            if isinstance(value, Mapping):
+                parts = {f"{field.name}.{part}": (value[part], leaf[part]) for part in leaf}
             else:
-                given[prefix + field.name] = _leaf(value, field, leaf)
+                parts = {field.name: (value, leaf)}
+            for key, (each, each_leaf) in parts.items():
+                given[prefix + key] = _leaf(each, field, each_leaf)
+                reference = each_leaf["value"]
+                if isinstance(each, Declared) and reference not in seen:
+                    seen.add(reference)
+                    todo.append((f"{reference}.", each, told.linked[reference]))
     return given
 
 
 def _leaf(value: Any, field: dataclasses.Field[Any], leaf: dict[str, Any]) -> dict[str, Any]:
     """A value as it was given: a quantity keeps the unit it was written in."""
-    unit = "" if isinstance(value, str) else field.metadata["unit"]
+    unit = field.metadata["unit"]
     if isinstance(value, units.Quantity):
         value, unit = value.magnitude, units.unit_text(value)
+    elif not isinstance(value, (int, float)):
+        value, unit = leaf["value"], ""
     return {
         "value": value,
         "unit": unit,
@@ -95,19 +121,25 @@ def _outputs(thing: Any, prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:
         if any(outputs(type(value))):
             yield from _outputs(value, f"{key}.")
             continue
-        if isinstance(value, units.Quantity):
-            value = value.to(units.unit(output.unit)).magnitude
-        if isinstance(value, float) and not math.isfinite(value):
-            raise InputError(f"{key} comes out as {value}: the inputs are out of all proportion")
-        yield (
-            key,
-            {
-                "value": value,
-                "unit": output.unit,
-                "description": summary_of(output),
-                "equation": equation_of(output),
-            },
-        )
+        if isinstance(value, Mapping):
+            for part, each in value.items():
+                yield f"{key}.{part}", _made(f"{key}.{part}", each, output)
+            continue
+        yield key, _made(key, value, output)
+
+
+def _made(key: str, value: Any, output: Output[Any]) -> dict[str, Any]:
+    """A value in the unit in which it is published."""
+    if isinstance(value, units.Quantity):
+        value = value.to(units.unit(output.unit)).magnitude
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError(f"{key} comes out as {value}: the inputs are out of all proportion")
+    return {
+        "value": value,
+        "unit": output.unit,
+        "description": summary_of(output),
+        "equation": equation_of(output),
+    }
 
 
 def _assumptions(scenario: Scenario) -> Iterator[dict[str, str]]:

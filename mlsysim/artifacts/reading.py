@@ -22,21 +22,24 @@ def read(name: str) -> Artifact:
     Raises UnknownName for a name that no scenario carries, InputError if it is not solved yet or
     unreadable.
     """
+    known = names("Scenarios")
+    if name not in known:
+        raise UnknownName(f"{name[:80]!r} is no scenario; {nearest(name, known)}")
     path = paths.artifact(name)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        known = names("Scenarios")
-        if name in known:
-            raise InputError(f"{name} is not solved yet; run: snakemake solve") from None
-        raise UnknownName(f"{name!r} is no scenario; {nearest(name, known)}") from None
+        raise InputError(f"{name} is not solved yet; run: snakemake solve") from None
     except ValueError:
         content = None
-    if not (isinstance(content, dict) and content.keys() == schema()["properties"].keys()):
+    if not (isinstance(content, dict) and content.keys() >= set(schema()["required"])):
         content = {}
     if (content.get("schema"), content.get("name")) != (VERSION, name):
         raise InputError(f"{paths.shown(path)} is not the artifact of {name}; run: snakemake solve")
-    return Artifact(content)
+    try:
+        return Artifact(content)
+    except (AttributeError, KeyError, TypeError):
+        raise InputError(f"{paths.shown(path)} is damaged; run: snakemake solve") from None
 
 
 class Artifact:
@@ -54,11 +57,22 @@ class Artifact:
         self.description: str = content["description"]
         self.inputs: dict[str, dict[str, Any]] = content["inputs"]
         self.outputs: dict[str, dict[str, Any]] = content["outputs"]
+        for entry in (*self.inputs.values(), *self.outputs.values()):
+            if not isinstance(entry["value"], (str, int, float)) or "unit" not in entry:
+                raise TypeError("an entry without a value or a unit")
         self.feasible: bool = content["feasibility"]["feasible"]
         self.feasibility: str = content["feasibility"]["reason"]
         self.assumptions: list[dict[str, str]] = content["assumptions"]
         self.excludes: list[dict[str, str]] = content["excludes"]
         self.sources: list[str] = content["sources"]
+
+    def table(self) -> Any:
+        """The table beside the artifact, a pandas DataFrame. Raises InputError if there is none."""
+        if "table" not in self.content:
+            raise InputError(f"{self.name} has no table")
+        import pandas as pd
+
+        return pd.read_csv(paths.table(self.name))
 
     def keys(self) -> list[str]:
         """Every key, outputs first."""

@@ -44,7 +44,13 @@ def schema() -> dict[str, Any]:
         description=_TEXT,
         equation={"type": "string"},
     )
-    return {
+    table = _closed(
+        "The table beside the artifact, as CSV.",
+        file=_TEXT,
+        rows={"type": "integer", "minimum": 1},
+        digest=_TEXT,
+    )
+    whole: dict[str, Any] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A scenario solved once",
         **_closed(
@@ -71,6 +77,8 @@ def schema() -> dict[str, Any]:
             },
         ),
     }
+    whole["properties"]["table"] = table  # optional: most scenarios have none
+    return whole
 
 
 def text() -> str:

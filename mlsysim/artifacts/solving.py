@@ -10,7 +10,8 @@ from mlsysim import files, paths
 from mlsysim.artifacts import schema
 from mlsysim.artifacts.canonical import digest
 from mlsysim.artifacts.lock import certify, ingredients
-from mlsysim.artifacts.making import artifact_text
+from mlsysim.artifacts.making import artifact_texts
+from mlsysim.artifacts.staleness import orphans
 from mlsysim.documents import document
 from mlsysim.errors import MlsysimError
 from mlsysim.scenarios import scenario
@@ -20,11 +21,17 @@ __all__ = ["Solved", "Verified", "solve", "verify"]
 
 @dataclass(frozen=True)
 class Solved:
-    """What became of a scenario: its artifact changed, stayed, or the error that stopped it."""
+    """What became of a scenario: its artifact changed, stayed, or the error that stopped it.
+
+    `unfit` says why a scenario that was solved does not fit its hardware; `removed` marks a file
+    that no scenario makes any more.
+    """
 
     name: str
     changed: bool = False
     error: str = ""
+    unfit: str = ""
+    removed: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,15 +58,26 @@ def solve(names: Iterable[str], report: Callable[[Solved], None] = lambda _: Non
         try:
             told = document(f"Scenarios.{name}")
             made_from = ingredients(told)
-            text = artifact_text(scenario(told), told)
+            made_scenario = scenario(told)
+            text, table = artifact_texts(made_scenario, told)
         except MlsysimError as error:
             done.append(Solved(name, error=str(error)))
         else:
-            done.append(Solved(name, changed=files.write(paths.artifact(name), text)))
+            changed = files.write(paths.artifact(name), text)
+            if table:
+                changed |= files.write(paths.table(name), table)
+            else:
+                paths.table(name).unlink(missing_ok=True)
+            unfit = "" if made_scenario.feasible else made_scenario.feasibility
+            done.append(Solved(name, changed=changed, unfit=unfit))
             made[name] = made_from, digest(text)
         report(done[-1])
     files.write(schema.path(), schema.text())
     certify(made)
+    for path in orphans():
+        (paths.root() / path).unlink()
+        done.append(Solved(path, changed=True, removed=True))
+        report(done[-1])
     return done
 
 
@@ -77,7 +95,7 @@ def verify(
 def _verify(name: str) -> Verified:
     try:
         told = document(f"Scenarios.{name}")
-        made = artifact_text(scenario(told), told)
+        made, table = artifact_texts(scenario(told), told)
     except MlsysimError as error:
         return Verified(name, "error", str(error))
     try:
@@ -85,6 +103,8 @@ def _verify(name: str) -> Verified:
     except FileNotFoundError:
         return Verified(name, "missing")
     if found == made.encode():
+        if table and files.read(paths.table(name)) != table.encode():
+            return Verified(name, "different", paths.shown(paths.table(name)))
         return Verified(name, "identical")
     try:
         then, now = json.loads(found), json.loads(made)

@@ -6,14 +6,14 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from mlsysim import paths
+from mlsysim import files, paths
 from mlsysim.artifacts import schema
 from mlsysim.artifacts.canonical import digest
-from mlsysim.artifacts.lock import Ingredients, Lock, ingredients, read_lock
+from mlsysim.artifacts.lock import Ingredients, Lock, ingredients, read_lock, strays
 from mlsysim.documents import document, names
 from mlsysim.errors import MlsysimError
 
-__all__ = ["Verdict", "judge", "orphans", "schema_is_stale", "stale", "verdicts"]
+__all__ = ["Verdict", "housekeeping", "judge", "orphans", "schema_is_stale", "stale", "verdicts"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def judge(name: str, lock: Lock) -> Verdict:
     except FileNotFoundError:
         return Verdict(name, ("artifact missing",))
     if lock.certifies(name, made_from, digest(found)):
-        return Verdict(name)
+        return Verdict(name, tuple(_table_reasons(name, found)))
     return Verdict(name, tuple(_reasons(name, lock, made_from, found)))
 
 
@@ -74,6 +74,15 @@ def _reasons(name: str, lock: Lock, made_from: Ingredients, found: bytes) -> lis
             "code changed" + _changed_code(lock.code.get(code, {}), dict(made_from.parts))
         )
     return reasons or ["made from other ingredients"]
+
+
+def _table_reasons(name: str, found: bytes) -> list[str]:
+    """Why the table beside a good artifact is not the one that the artifact was made with."""
+    told = json.loads(found).get("table", {})
+    data = files.read(paths.table(name))
+    if digest(data) == told.get("digest", digest(b"")):
+        return []
+    return [f"table {paths.shown(paths.table(name))} " + ("edited by hand" if data else "missing")]
 
 
 def _damage(found: bytes) -> str:
@@ -126,7 +135,12 @@ def orphans() -> list[str]:
     """Artifacts that no scenario makes any more, as paths relative to the root."""
     known = set(names("Scenarios"))
     folder = paths.results() / "scenarios"
-    return sorted(paths.shown(path) for path in folder.glob("*.json") if path.stem not in known)
+    return sorted(paths.shown(path) for path in folder.glob("*.*") if path.stem not in known)
+
+
+def housekeeping() -> bool:
+    """Whether a build has something to put right that no stale scenario causes."""
+    return schema_is_stale() or bool(orphans()) or bool(strays())
 
 
 def schema_is_stale() -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from mlsysim import files, paths
 from mlsysim.book import cells
 from mlsysim.book.cells import Cell, Uses, place
+from mlsysim.book.front_matter import FrontMatter
 from mlsysim.book.products import figure_files, print_file, table_files
 from mlsysim.errors import MlsysimError
 
@@ -34,9 +35,11 @@ def execute(chapter: str) -> list[tuple[str, str]]:
     The notebook holds code cells alone, so that an edit of the prose changes nothing here; two
     executions give the same bytes. Returns each table and figure file with what became of it:
     "new", "re-made", "same", or "removed" if no cell makes it any longer. Raises MlsysimError with
-    ``chapters/x.md:LINE: ErrorType: message`` for a cell that fails.
+    ``chapters/x.md:LINE: ErrorType: message`` for a cell that fails, and InputError for front
+    matter that does not make a notebook.
     """
     text = (paths.chapters() / f"{chapter}.md").read_text(encoding="utf-8")
+    FrontMatter(chapter, text).check_notebook()
     sources, uses = cells.code_cells(text), cells.uses(chapter, text)
     before = {path: path.read_bytes() for path in _on_disk(chapter)}
     notebook = _run(chapter, sources)

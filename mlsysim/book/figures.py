@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = ["PALETTE", "SavedFigure", "new_figure", "save_figure"]
 
-# Dark blue, yellow, red: told apart by colour-blind readers, and by their lightness in grey print;
-# the hatch tells them apart a third time (tests/test_figures.py).
-PALETTE = (("#004488", ""), ("#DDAA33", "////"), ("#BB5566", "\\\\\\\\"))
+# Dark blue, yellow, red, black: told apart by colour-blind readers, and by their lightness in grey
+# print; the hatch of an area, the dashes of a line tell them apart a third time
+# (tests/test_figures.py).
+PALETTE = (("#004488", ""), ("#DDAA33", "////"), ("#BB5566", "\\\\\\\\"), ("#000000", "...."))
+_DASHES = ("-", "--", ":", "-.")
 _INK = "#222222"
 
 _STYLE: Any = {
@@ -70,9 +72,13 @@ class SavedFigure:
 def _apply_style() -> None:
     """The book's style alone, whatever the settings of the person who draws."""
     import matplotlib as mpl
+    from cycler import cycler
 
+    colors = [color for color, _ in PALETTE]
     mpl.rcdefaults()
     mpl.rcParams.update(_STYLE)
+    # Lines that are drawn without a color take these in turn, with dashes for grey print.
+    mpl.rcParams["axes.prop_cycle"] = cycler(color=colors) + cycler(linestyle=_DASHES)
 
 
 def new_figure(*, width: float = 5.5, height: float = 3.0) -> tuple[Figure, Axes]:

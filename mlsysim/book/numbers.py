@@ -74,8 +74,9 @@ def _formatted(value: int | float, format: str) -> str:  # noqa: A002
             raise InputError(
                 f"{format!r} is for whole numbers, and this is {value!r}; try {'.1f'!r}"
             )
-        return f"{int(value):{format}}"
-    digits = f"{float(value):{format}}"
+        digits = f"{int(value):{format}}"
+    else:
+        digits = f"{float(value):{format}}"
     if "e" in digits and kind != "e":
         raise InputError(
             f"{format!r} prints {value!r} as {digits}; write "
@@ -90,10 +91,10 @@ def _formatted(value: int | float, format: str) -> str:  # noqa: A002
 
 
 def _significant(digits: str) -> int:
-    """Significant digits down to the last decimal printed; 0 if there are no decimals."""
-    number = Decimal(digits.rstrip("%").replace(",", ""))
-    fraction = digits.rstrip("%").partition("e")[0].partition(".")[2]
-    return len(number.as_tuple().digits) if fraction else 0
+    """Significant digits down to the last decimal printed, or to the last that is not zero."""
+    plain = digits.rstrip("%").replace(",", "").partition("e")[0]
+    number = "".join(map(str, Decimal(plain).as_tuple().digits))
+    return len(number if "." in plain else number.rstrip("0"))
 
 
 # Units that are counted in words, with their singular.

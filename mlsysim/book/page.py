@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import shutil
+import sys
 from pathlib import Path
 
 from mlsysim import files, paths
@@ -16,16 +17,23 @@ from mlsysim.errors import MlsysimError
 __all__ = ["build"]
 
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
+_UNLISTED = re.compile(r"(?P<page>[^/\s]+)\.md: WARNING: document isn't included in any toctree.*")
 
 
 def build() -> Path:
     """Write results/quotes.json, build/notebooks and build/book; returns the first page.
 
-    Chapters must have been executed. Raises MlsysimError that lists all quotes that are wrong, or
-    every warning of Sphinx, each with ``chapters/x.md:LINE``.
+    Chapters must have been executed. What chapters that are gone left behind is removed, and named
+    on the standard error. Raises MlsysimError that lists all quotes that are wrong, or every
+    warning of Sphinx, each with ``chapters/x.md:LINE``.
     """
     book = pages()
+    for page in book:
+        if page.name in chapters():
+            page.front_matter.check_notebook()
     write_quotes(book)
+    for gone in _remove_left_behind():
+        print(f"removed: {gone}, which no chapter makes any longer", file=sys.stderr, flush=True)
     for page in book:
         if page.name in chapters():
             notebooks.write_resolved(page)
@@ -41,6 +49,27 @@ def build() -> Path:
         raise MlsysimError("the book has warnings:\n" + warnings)
     unfinished.unlink()
     return out / "index.html"
+
+
+def _remove_left_behind() -> list[str]:
+    """Remove products of chapters that are gone; returns those that were versioned."""
+    kept = set(chapters())
+    results = [paths.results() / kind for kind in ("tables", "figures")]
+    named = [folder for kind in results for folder in _folders(kind) if folder.name not in kept]
+    unversioned = [
+        folder for folder in _folders(paths.build() / "figures") if folder.name not in kept
+    ]
+    for folder in (*named, *unversioned):
+        shutil.rmtree(folder)
+    for kind in ("executed", "notebooks"):
+        for path in (paths.build() / kind).glob("*.*"):
+            if path.stem not in kept:
+                path.unlink()
+    return [paths.shown(folder) for folder in named]
+
+
+def _folders(parent: Path) -> list[Path]:
+    return sorted(path for path in parent.glob("*") if path.is_dir())
 
 
 def _run_sphinx(out: Path) -> str:
@@ -65,5 +94,14 @@ def _run_sphinx(out: Path) -> str:
             app.build()
     except SphinxError as error:
         told.write(f"{error}\n")
-    warnings = _COLOR.sub("", told.getvalue())
+    warnings = _UNLISTED.sub(_unlisted, _COLOR.sub("", told.getvalue()))
     return warnings.replace(f"{paths.root()}/", "").strip()
+
+
+def _unlisted(warning: re.Match[str]) -> str:
+    """What to write where Sphinx only says that a page is in no table of contents."""
+    page = warning["page"]
+    return (
+        f"{page}.md: in no table of contents; write the line {page} into the {{toctree}} of "
+        "chapters/index.md"
+    )

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from mlsysim import files, paths
 from mlsysim.artifacts.canonical import dumps
 from mlsysim.book import cells, latex
 from mlsysim.book.cells import place
+from mlsysim.book.front_matter import FrontMatter
 from mlsysim.book.quotes import Printed, printed
 from mlsysim.book.scanner import Quote, scan
-from mlsysim.documents import names
-from mlsysim.errors import InputError, MlsysimError, nearest
+from mlsysim.errors import MlsysimError
 
 __all__ = ["Page", "pages", "write_quotes"]
 
@@ -30,44 +29,9 @@ class Page:
         return (paths.chapters() / f"{self.name}.md").read_text(encoding="utf-8")
 
     @cached_property
-    def aliases(self) -> dict[str, str]:
-        """The short names that the front matter gives: ``mlsysim: {scenarios: {step: ...}}``.
-
-        Raises InputError for another form, or for a short name that is a scenario's already.
-        """
-        ours = self._front_matter().get("mlsysim", {})
-        short = ours.get("scenarios", {}) if isinstance(ours, dict) else None
-        where, known = f"chapters/{self.name}.md", names("Scenarios")
-        if not isinstance(short, dict) or set(ours) - {"scenarios"}:
-            raise InputError(
-                f"{where}: front matter: mlsysim holds scenarios alone, a map of short names, "
-                "such as step: DenseLLMPretrainingStep"
-            )
-        for name, scenario in short.items():
-            if not isinstance(name, str) or not name.isidentifier() or name in known:
-                raise InputError(
-                    f"{where}: front matter: {name!r} is no short name; expected a word that is "
-                    "not the name of a scenario"
-                )
-            if scenario not in known:
-                choices = nearest(str(scenario), known)
-                raise InputError(
-                    f"{where}: front matter: {name}: {scenario!r} is no scenario; {choices}"
-                )
-        return short
-
-    def _front_matter(self) -> dict[str, Any]:
-        import yaml
-
-        if not self.text.startswith("---\n"):
-            return {}
-        try:
-            front = yaml.safe_load(self.text[4:].partition("\n---")[0])
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            line = mark.line + 2 if mark else 1
-            raise InputError(f"{place(self.name, line)}: front matter is no valid YAML") from None
-        return front if isinstance(front, dict) else {}
+    def front_matter(self) -> FrontMatter:
+        """What the page says before its text."""
+        return FrontMatter(self.name, self.text)
 
     @cached_property
     def quotes(self) -> list[tuple[Quote, Printed]]:
@@ -90,7 +54,7 @@ class Page:
     def resolve(self, spec: str, line: int) -> Printed:
         """What a quote on `line` prints. Raises MlsysimError with place and nearest names."""
         try:
-            return printed(spec, self.aliases)
+            return printed(spec, self.front_matter.aliases, infeasible=self.front_matter.infeasible)
         except MlsysimError as error:
             if str(error).startswith(f"chapters/{self.name}.md"):
                 raise

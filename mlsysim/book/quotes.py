@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Printed", "Spec", "parse", "printed", "printed_from"]
 
 _WORDS = re.compile(r"\s*(?P<key>\S+)(?:\s+in\s+(?P<unit>\S+))?(?:\s+as\s+(?P<format>\S+))?\s*")
-_KEY = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
+_KEY = re.compile(r"[A-Za-z_]\w*(?:\.\w[\w-]*)*")
 _GRAMMAR = "KEY, KEY in UNIT, KEY as FORMAT, or KEY in UNIT as FORMAT"
 
 
@@ -70,25 +70,61 @@ def parse(text: str) -> Spec:
     return Spec(key, found["unit"] or "", found["format"] or "")
 
 
-def printed(text: str, aliases: Mapping[str, str] | None = None) -> Printed:
+def printed(
+    text: str, aliases: Mapping[str, str] | None = None, *, infeasible: Container[str] = ()
+) -> Printed:
     """The value that a quote in a chapter prints; its key starts with a scenario's name.
 
-    `aliases` maps the short names that the chapter gives to scenarios. Raises UnknownName,
-    UnitError or InputError with the nearest names or with what to write.
+    `aliases` maps the short names that the chapter gives to scenarios; results of a scenario that
+    does not fit are refused unless `infeasible` holds it. Raises UnknownName, UnitError or
+    InputError with the nearest names or with what to write.
     """
     from mlsysim.artifacts.reading import read
 
     spec, short = parse(text), aliases or {}
     name, _, key = spec.key.partition(".")
-    known = names("Scenarios")
-    if name not in short and name not in known:
-        raise UnknownName(f"{name!r} is no scenario; {nearest(name, [*short, *known])}")
-    scenario = short.get(name, name)
+    if name not in short and name not in names("Scenarios"):
+        raise UnknownName(f"{name!r} is no scenario; {_choices(name, short)}")
     if not key:
         raise InputError(
             f"{name!r} is a scenario; say which of its values, such as {name}.step_time"
         )
-    return _printed(read(scenario), Spec(key, spec.unit, spec.format))
+    artifact = read(short.get(name, name))
+    _check_reference(artifact, name, key)
+    if not artifact.feasible and artifact.name not in infeasible:
+        _check_input(artifact, key)
+    return _printed(artifact, Spec(key, spec.unit, spec.format))
+
+
+def _choices(name: str, short: Mapping[str, str]) -> str:
+    """The chapter's own short names, then the scenario that is meant, or some that exist."""
+    known = names("Scenarios")
+    meant = nearest(name, [*short, *known])
+    if not short:
+        return meant
+    listed = meant if meant.startswith("did") else nearest(name, known)
+    return f"short names here: {', '.join(short)}; {listed}"
+
+
+def _check_reference(artifact: Artifact, name: str, key: str) -> None:
+    """Refuse a key whose value is the name of another thing."""
+    value = artifact.entry(key)["value"]
+    parts = [each for each in (*artifact.outputs, *artifact.inputs) if each.startswith(f"{value}.")]
+    if isinstance(value, str) and parts:
+        example = parts[0].removeprefix(f"{value}.")
+        raise InputError(
+            f"{key} refers to {value}, which is no number; quote one of its values, such as "
+            f"{name}.{key}.{example}"
+        )
+
+
+def _check_input(artifact: Artifact, key: str) -> None:
+    """Of a scenario that does not fit only inputs can be quoted."""
+    if artifact.resolve(key) not in artifact.inputs:
+        raise InputError(
+            f"{artifact.name} is infeasible: {artifact.feasibility}; to quote its results all the "
+            f"same, list it in the front matter under mlsysim, infeasible: [{artifact.name}]"
+        )
 
 
 def printed_from(artifact: Artifact, text: str) -> Printed:

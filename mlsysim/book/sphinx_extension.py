@@ -24,6 +24,7 @@ from mlsysim.book.execution import executed
 from mlsysim.book.pages import Page
 from mlsysim.book.quotes import Printed
 from mlsysim.book.scanner import MARK, ROLE
+from mlsysim.documents import names
 from mlsysim.errors import MlsysimError
 
 __all__ = ["read_page", "setup"]
@@ -168,6 +169,23 @@ def offer_notebook(
         context["ipynb_source"] = f"{pagename}.ipynb"
 
 
+def remove_left_behind(app: Sphinx, exception: Exception | None) -> None:
+    """Remove what pages that are gone left in the book: the page, its source, its pictures."""
+    if exception or app.builder.format != "html":
+        return
+    outdir, pictures = Path(app.outdir), {name for _, name in app.env.images.values()}
+    kept = {f"{scenario}.json" for scenario in names("Scenarios")}
+    gone = [path for path in (outdir / "artifacts").glob("*") if path.name not in kept]
+    gone += [path for path in (outdir / "_images").glob("*") if path.name not in pictures]
+    for source in (outdir / "_sources").glob("*.*"):
+        if source.stem not in app.env.found_docs:
+            gone += [source, outdir / f"{source.stem}.html"]
+            gone += [Path(app.doctreedir) / f"{source.stem}.doctree"]
+            gone += [outdir.parent / "jupyter_execute" / f"{source.stem}.ipynb"]  # MyST-NB's
+    for path in gone:
+        path.unlink(missing_ok=True)
+
+
 def copy_downloads(app: Sphinx, exception: Exception | None) -> None:
     """Put the artifacts and notebooks that pages link to beside the pages."""
     if exception or app.builder.format != "html":
@@ -190,6 +208,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         quote, html=(visit_html, depart_html), latex=other, text=other, man=other, texinfo=other
     )
     app.connect("html-page-context", offer_notebook)
+    app.connect("build-finished", remove_left_behind)
     app.connect("build-finished", copy_downloads)
     # Pages that another version of this code has read are read again.
     code = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Code", "SavedTable", "save_table"]
 
+_DASHES = ("–", "—")
+
 
 @dataclass(frozen=True)
 class Code:
@@ -134,7 +136,9 @@ def _csv(table: dict[str, list[_Cell]]) -> str:
 
 
 def _right(cells: list[_Cell]) -> bool:
-    return all(cell.is_number for cell in cells)
+    """Whether a column is of numbers; a dash stands for one that there is not."""
+    dashes = sum(cell.exact[0] in _DASHES for cell in cells)
+    return dashes < len(cells) and sum(cell.is_number for cell in cells) + dashes == len(cells)
 
 
 def _markdown(table: dict[str, list[_Cell]]) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from mlsysim.declared import Declared
 
@@ -18,6 +19,10 @@ class Scenario(Declared):
     """
 
     solvers: ClassVar[tuple[type, ...]] = ()
+
+    def table(self) -> Sequence[Mapping[str, Any]]:
+        """Rows that are published as CSV beside the artifact; none for most scenarios."""
+        return ()
 
     @property
     def feasible(self) -> bool:

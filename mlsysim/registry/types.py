@@ -6,6 +6,7 @@ from functools import cached_property
 
 from mlsysim.declared import Declared, Rates, declared, record
 from mlsysim.errors import InputError, LayoutError, division
+from mlsysim.links import Links
 from mlsysim.units import Quantity, to_si
 
 __all__ = ["KINDS", "Accelerator", "Fabric", "Fleet", "Node", "TransformerModel"]
@@ -22,6 +23,20 @@ class Accelerator(Declared):
     rates: Rates = declared(
         unit="TFLOP/s", above=0, description="peak dense matrix rate of each precision"
     )
+    matrix_efficiency: float = declared(
+        above=0, at_most=1, description="share of the peak rate that large matrix products reach"
+    )
+    half_work: Quantity = declared(
+        unit="GFLOP",
+        at_least=0,
+        description="work of a layer's forward products at which half of that share is reached",
+    )
+    memory_efficiency: float = declared(
+        above=0, at_most=1, description="share of the memory bandwidth that kernels reach"
+    )
+    overlap_exposure: float = declared(
+        at_least=0, at_most=1, description="share of overlapped communication that stays exposed"
+    )
 
     def rate(self, precision: str) -> float:
         """Peak dense matrix rate in FLOP/s. Raises InputError for a precision it lacks."""
@@ -35,6 +50,16 @@ class Accelerator(Declared):
     @cached_property
     def _rates(self) -> dict[str, float]:
         return {precision: to_si(rate) for precision, rate in self.rates.items()}
+
+    @cached_property
+    def memory_rate(self) -> float:
+        """Peak memory bandwidth in bytes per second."""
+        return to_si(self.memory_bandwidth)
+
+    @cached_property
+    def half_work_flops(self) -> float:
+        """Work at which half of the matrix efficiency is reached, in FLOP."""
+        return to_si(self.half_work)
 
     @cached_property
     def capacity_bytes(self) -> float:
@@ -101,29 +126,21 @@ class Fleet(Declared):
         return self.node_count * self.node.accelerators
 
     @cached_property
-    def link_rate(self) -> float:
-        """Bytes per second and accelerator, one direction, in a node, as collectives reach it."""
-        return to_si(self.node.link_bandwidth) * self.node.link_efficiency
+    def links(self) -> Links:
+        """Rates and latencies inside a node and between nodes, as collectives reach them.
 
-    @cached_property
-    def link_latency(self) -> float:
-        """Seconds per ring step inside a node."""
-        return to_si(self.node.link_latency)
-
-    @cached_property
-    def network_rate(self) -> float:
-        """Bytes per second and accelerator, one direction, between nodes, as collectives reach it.
-
-        Equation: min(NIC, port) * efficiency / oversubscription * NICs / accelerators.
+        A rate is bytes per second and accelerator, one direction. Equation, inside: line rate *
+        efficiency; between: min(NIC, port) * efficiency / oversubscription * NICs / accelerators.
         """
-        port = min(to_si(self.node.nic_bandwidth), to_si(self.fabric.port_bandwidth))
-        reached = port * self.fabric.bandwidth_efficiency / self.fabric.oversubscription
-        return reached * self.node.nics / self.node.accelerators
-
-    @cached_property
-    def network_latency(self) -> float:
-        """Seconds per ring step between nodes."""
-        return to_si(self.fabric.latency)
+        node, fabric = self.node, self.fabric
+        port = min(to_si(node.nic_bandwidth), to_si(fabric.port_bandwidth))
+        reached = port * fabric.bandwidth_efficiency / fabric.oversubscription
+        return Links(
+            link_rate=to_si(node.link_bandwidth) * node.link_efficiency,
+            link_latency=to_si(node.link_latency),
+            network_rate=reached * node.nics / node.accelerators,
+            network_latency=to_si(fabric.latency),
+        )
 
 
 @record
@@ -187,6 +204,11 @@ class TransformerModel(Declared):
         """Parameters of the token embedding and of the positions on the first stage."""
         rows = self.vocabulary_size + (self.context_length if self.learned_positions else 0)
         return rows * self.hidden_size
+
+    @cached_property
+    def tied_parameters(self) -> int:
+        """Parameters of the copy of a tied embedding that the last of several stages keeps."""
+        return self.vocabulary_size * self.hidden_size if self.tied_embeddings else 0
 
     @cached_property
     def head_parameters(self) -> int:

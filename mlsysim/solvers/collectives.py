@@ -6,56 +6,73 @@ member, one direction). Source: Thakur et al. 2005; Patarasuk and Yuan 2009 for 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
-__all__ = ["Group", "all_gather_time", "all_reduce_time", "point_to_point_time"]
+from mlsysim.links import Links
+from mlsysim.solvers.elementwise import Number, choose, larger, smaller
+
+__all__ = [
+    "Group",
+    "Links",
+    "all_gather_time",
+    "all_reduce_time",
+    "group_of",
+    "point_to_point_time",
+]
 
 
-@dataclass(frozen=True)
-class Group:
-    """Members of a collective: `inside` of them in each of `nodes` nodes, and both kinds of link.
+class Group(NamedTuple):
+    """Members of a collective: `inside` of them in each of `nodes` nodes."""
 
-    Rates are bytes per second and member, latencies seconds per ring step.
+    inside: Number
+    nodes: Number
+
+
+def group_of(members: Number, stride: Number, node_size: Number) -> Group:
+    """`members` ranks, `stride` apart, on nodes that are filled in the order of ranks.
+
+    >>> group_of(16, 8, 8), group_of(8, 2, 8)
+    (Group(inside=1, nodes=16), Group(inside=4, nodes=2))
     """
-
-    inside: int
-    nodes: int
-    link_rate: float
-    link_latency: float
-    network_rate: float
-    network_latency: float
+    inside = smaller(members, larger(1, node_size // stride))
+    # ASSUME a group that fills its nodes unevenly costs as if each member had a node of its own.
+    even = (members % inside == 0) & (node_size % (inside * stride) == 0)
+    inside = choose(even | (members * stride >= node_size) & (members % inside == 0), inside, 1)
+    return Group(inside, members // inside)
 
 
-def all_gather_time(size: float, group: Group) -> float:
+def all_gather_time(size: Number, group: Group, links: Links) -> Number:
     """Time until every member holds all `size` bytes, of which each held an equal part.
 
     A reduce-scatter of `size` bytes takes the same time. Within a node the ring has n - 1 steps of
     size / n; across nodes each member gathers the part of its own rank over the network first.
 
-    >>> all_gather_time(400.0, Group(4, 1, 100.0, 0.5, 1.0, 1.0))
+    >>> all_gather_time(400.0, Group(4, 1), Links(100.0, 0.5, 1.0, 1.0))
     4.5
     """
-    inside, nodes = group.inside, group.nodes
-    between = (nodes - 1) * (size / (inside * nodes) / group.network_rate + group.network_latency)
-    within = (inside - 1) * (size / inside / group.link_rate + group.link_latency)
+    inside, nodes = group
+    between = (nodes - 1) * (size / (inside * nodes) / links.network_rate + links.network_latency)
+    within = (inside - 1) * (size / inside / links.link_rate + links.link_latency)
     return between + within
 
 
-def all_reduce_time(size: float, group: Group) -> float:
+def all_reduce_time(size: Number, group: Group, links: Links) -> Number:
     """Time until every member holds the sum of `size` bytes: a reduce-scatter, then an all-gather.
 
     2 (n - 1) / n of the bytes cross each link.
 
-    >>> all_reduce_time(400.0, Group(4, 1, 100.0, 0.0, 1.0, 0.0))
+    >>> all_reduce_time(400.0, Group(4, 1), Links(100.0, 0.0, 1.0, 0.0))
     6.0
     """
-    return 2 * all_gather_time(size, group)
+    return 2.0 * all_gather_time(size, group, links)
 
 
-def point_to_point_time(size: float, rate: float, latency: float) -> float:
-    """Time to send `size` bytes to one neighbour.
+def point_to_point_time(size: Number, group: Group, links: Links) -> Number:
+    """Time to send `size` bytes to the next member, at the pace of the slowest hop of the group.
 
-    >>> point_to_point_time(100.0, 50.0, 0.5)
-    2.5
+    >>> point_to_point_time(100.0, Group(1, 2), Links(50.0, 0.5, 25.0, 1.0))
+    5.0
     """
-    return latency + size / rate
+    inside = links.link_latency + size / links.link_rate
+    across = links.network_latency + size / links.network_rate
+    return choose(group.nodes > 1, across, inside)

@@ -6,46 +6,25 @@ from dataclasses import dataclass
 
 from mlsysim.errors import InputError, LayoutError, division
 from mlsysim.registry.types import Fleet, TransformerModel
-from mlsysim.solvers.collectives import Group
 
-__all__ = ["Layout", "layout_of", "split_layers"]
+__all__ = ["Layout", "layout_of"]
 
 
 @dataclass(frozen=True)
 class Layout:
     """Degrees of parallelism and the batch: counts that are known to fit each other.
 
-    `stage_layers` gives the layers of each pipeline stage, `idle` the accelerators outside any
-    replica.
+    `idle` are the accelerators outside any replica.
     """
 
     tensor: int
+    context: int
     pipeline: int
     data: int
     interleaving: int
     microbatch_size: int
     microbatches: int
-    stage_layers: tuple[int, ...]
-    tensor_group: Group
-    data_group: Group
-    pipeline_crosses_nodes: bool
     idle: int
-
-
-def split_layers(layers: int, pipeline: int) -> tuple[int, ...]:
-    """Layers of each stage: equal, and what is left over one each, the middle first.
-
-    The last stage holds the output head and the first the embedding, so they take an extra layer
-    last.
-
-    >>> split_layers(96, 8) == (12,) * 8
-    True
-    >>> split_layers(10, 4)
-    (2, 3, 3, 2)
-    """
-    each, extra = divmod(layers, pipeline)
-    order = [*range(1, pipeline - 1), 0]
-    return tuple(each + (stage in order[:extra]) for stage in range(pipeline))
 
 
 def layout_of(
@@ -54,6 +33,7 @@ def layout_of(
     *,
     batch_size: int,
     tp_size: int,
+    cp_size: int,
     pp_size: int,
     microbatch_count: int,
     v_stages: int,
@@ -64,22 +44,24 @@ def layout_of(
     counts = {
         "batch_size": batch_size,
         "tp_size": tp_size,
+        "cp_size": cp_size,
         "pp_size": pp_size,
         "microbatch_count": microbatch_count,
         "v_stages": v_stages,
         "seq_len": seq_len,
     }
     for name, count in counts.items():
-        if type(count) is not int or count < 1:
+        if type(count) is not int or not 1 <= count < 2**53:
             raise InputError(f"{name} = {count!r}: expected a whole number of at least 1")
-    _check_widths(model, tp_size, seq_len, sequence_parallel=sequence_parallel)
+    _check_widths(model, tp_size, cp_size, seq_len, sequence_parallel=sequence_parallel)
     _check_stages(model, pp_size, v_stages, microbatch_count)
-    devices, replica = fleet.total_accelerators, tp_size * pp_size
+    # ASSUME ranks are placed tensor parallel innermost, then context, data and pipeline parallel.
+    devices, replica = fleet.total_accelerators, tp_size * cp_size * pp_size
     data = devices // replica
     if not data:
         raise LayoutError(
             f"the fleet has {devices} accelerators, fewer than one replica: "
-            f"tp_size {tp_size} x pp_size {pp_size} = {replica}"
+            f"tp_size {tp_size} x cp_size {cp_size} x pp_size {pp_size} = {replica}"
         )
     slots = data * microbatch_count
     if batch_size % slots:
@@ -90,31 +72,29 @@ def layout_of(
         )
     return Layout(
         tensor=tp_size,
+        context=cp_size,
         pipeline=pp_size,
         data=data,
         interleaving=v_stages,
         microbatch_size=batch_size // slots,
         microbatches=microbatch_count,
-        stage_layers=split_layers(model.layers, pp_size),
-        tensor_group=_group(fleet, tp_size, 1),
-        data_group=_group(fleet, data, tp_size),
-        # ASSUME ranks are placed tensor parallel innermost, then data parallel, then the pipeline.
-        pipeline_crosses_nodes=replica * data > fleet.node.accelerators,
         idle=devices - replica * data,
     )
 
 
 def _check_widths(
-    model: TransformerModel, tensor: int, seq_len: int, *, sequence_parallel: bool
+    model: TransformerModel, tensor: int, context: int, seq_len: int, *, sequence_parallel: bool
 ) -> None:
-    """Tensor parallelism gives every rank whole heads and equal parts of the MLP."""
+    """Tensor parallelism gives every rank whole heads and equal parts of MLP and tokens."""
     shares = {
         "attention_heads": model.attention_heads,
         "kv_heads": model.kv_heads,
         "ffn_hidden_size": model.ffn_hidden_size,
     }
+    if seq_len % context:
+        raise LayoutError(f"cp_size does not divide seq_len: {division(seq_len, context)}")
     if sequence_parallel:
-        shares["seq_len"] = seq_len
+        shares["the tokens of a rank"] = seq_len // context
     for name, width in shares.items():
         if width % tensor:
             raise LayoutError(f"tp_size {tensor} does not divide {name}: {division(width, tensor)}")
@@ -149,20 +129,3 @@ def _check_stages(
                 "an interleaved schedule runs microbatches in groups of pp_size: "
                 f"microbatch_count / pp_size: {division(microbatches, pipeline)}"
             )
-
-
-def _group(fleet: Fleet, members: int, stride: int) -> Group:
-    """`members` ranks, `stride` apart, on nodes filled in rank order."""
-    # ASSUME a group that does not fill its nodes evenly is counted as if every member had a node of
-    # its own.
-    inside = min(members, max(1, fleet.node.accelerators // stride))
-    if members % inside:
-        inside = 1
-    return Group(
-        inside=inside,
-        nodes=members // inside,
-        link_rate=fleet.link_rate,
-        link_latency=fleet.link_latency,
-        network_rate=fleet.network_rate,
-        network_latency=fleet.network_latency,
-    )

@@ -1,88 +1,107 @@
-"""The pipeline schedule: what a microbatch costs each stage, the bubble, what overlap hides."""
+"""The pipeline schedule: layers of each stage, the bubble, and what the schedule can hide."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-__all__ = ["StageSlot", "bubble_time", "exposed_reduction", "slowest"]
+from mlsysim.solvers.elementwise import Number, choose, larger, smaller
 
-
-@dataclass(frozen=True)
-class StageSlot:
-    """Seconds that one microbatch takes on one stage, by what they are spent on."""
-
-    forward: float
-    backward: float
-    recomputation: float
-    tensor_parallel: float
-    tensor_parallel_backward: float
-    point_to_point: float
-
-    @property
-    def backward_pass(self) -> float:
-        """Seconds of the backward pass: backward, recomputation and its tensor-parallel part."""
-        return self.backward + self.recomputation + self.tensor_parallel_backward
-
-    @property
-    def total(self) -> float:
-        """Seconds of the whole slot, in the order of the ledger."""
-        return (
-            self.forward
-            + self.backward
-            + self.recomputation
-            + self.tensor_parallel
-            + self.point_to_point
-        )
+__all__ = ["Stages", "bubble_time", "exposed_reduction", "over_stages", "split_layers"]
 
 
-def slowest(slots: Sequence[StageSlot]) -> StageSlot:
-    """The stage that sets the pace; the last of equals, which holds the output head."""
-    paced = slots[0]
-    for slot in slots[1:]:
-        if slot.total >= paced.total:
-            paced = slot
-    return paced
+class Stages(NamedTuple):
+    """Layers of a stage of each kind, and how many stages there are of it.
+
+    In the order of the pipeline: the first stage (embedding), interior ones with a layer more than
+    the others, the other interior ones, and the last (output head), which is the only one if p = 1.
+    """
+
+    first: Number
+    more: Number
+    base: Number
+    last: Number
+    n_first: Number
+    n_more: Number
+    n_base: Number
 
 
-def bubble_time(slot_times: Sequence[float], interleaving: int) -> float:
+def split_layers(layers: Number, pipeline: Number, *, slots_for_ends: Number = False) -> Stages:
+    """The stated split of layers over stages: equal, and what is left over one each.
+
+    The last stage holds the output head and the first the embedding, so extra layers go to the
+    stages between, then to the first. With `slots_for_ends` embedding and head each count as a
+    layer.
+
+    >>> split_layers(10, 4)[:4], split_layers(10, 4)[4:]
+    ((2, 3, 2, 2), (1, 2, 0))
+    >>> split_layers(70, 12, slots_for_ends=True)[:4]
+    (5, 7, 6, 5)
+    """
+    ends = choose(slots_for_ends, choose(pipeline > 1, 1, 0), 0)
+    share = (layers + 2 * ends) // pipeline
+    extra = layers + 2 * ends - share * pipeline
+    interior = larger(pipeline - 2, 0)
+    n_more = smaller(extra, interior)
+    return Stages(
+        first=share + extra - n_more - ends,
+        more=share + 1,
+        base=share,
+        last=share - ends,
+        n_first=choose(pipeline > 1, 1, 0),
+        n_more=n_more,
+        n_base=interior - n_more,
+    )
+
+
+def over_stages(stages: Stages, layer: Number, head: Number) -> tuple[Number, Number, Number]:
+    """Sum over stages of `layer` a layer and `head` on the last; the largest; and its layers.
+
+    >>> over_stages(split_layers(10, 4), 1.0, 0.5)
+    (10.5, 3.0, 3)
+    """
+    total = layer * (
+        stages.first * stages.n_first
+        + stages.more * stages.n_more
+        + stages.base * stages.n_base
+        + stages.last
+    )
+    largest, layers = stages.last * layer + head, stages.last
+    for each, count in (
+        (stages.first, stages.n_first),
+        (stages.more, stages.n_more),
+        (stages.base, stages.n_base),
+    ):
+        slower = (each * layer > largest) & (count > 0)
+        largest, layers = choose(slower, each * layer, largest), choose(slower, each, layers)
+    return total + head, largest, layers
+
+
+def bubble_time(all_stages: Number, slowest: Number, interleaving: Number) -> Number:
     """Seconds in which the slowest stage waits for the pipeline to fill and drain.
 
-    A microbatch passes all stages before the first result; the slowest stage is busy for its own
-    slot only. With equal slots this is (p - 1) slots, and interleaving v parts a stage divides it
+    A microbatch passes all stages before its result is there, and the slowest stage is busy for its
+    own slot only. With equal slots this is (p - 1) slots; interleaving v parts a stage divides it
     by v. Source: Narayanan et al. 2021 (arXiv 2104.04473), section 2.2.
 
-    >>> bubble_time([2.0, 2.0, 2.0, 2.0], 1), bubble_time([2.0, 2.0, 2.0, 2.0], 2)
+    >>> bubble_time(8.0, 2.0, 1), bubble_time(8.0, 2.0, 2)
     (6.0, 3.0)
     """
-    total = 0.0
-    for time in slot_times:
-        total += time
-    return (total - max(slot_times)) / interleaving
+    return (all_stages - slowest) / interleaving
 
 
 def exposed_reduction(
-    reductions: Sequence[float],
-    backward_passes: Sequence[float],
-    stage_layers: Sequence[int],
-    *,
-    overlap: bool,
-) -> float:
-    """Seconds of the gradient reduction that no other work hides: the longest over the stages.
+    reduction: Number, window: Number, parts: Number, later: Number, *, overlap: Number
+) -> Number:
+    """Seconds of a stage's collective over the replicas that no other work hides.
 
-    Gradients are final only in a stage's last backward pass, so that is all that can hide them: all
-    of it but the first layer's share, plus the backward passes that earlier stages still have to
-    do. Without overlap the whole reduction follows the last backward pass.
+    With overlap the collective goes part by part behind the `window` seconds in which the stage
+    still computes; at least its last part comes after them. `later` seconds pass until the other
+    stages are done as well. Without overlap all of it follows the step's last backward pass.
 
-    >>> exposed_reduction([3.0, 3.0], [1.0, 1.0], [4, 4], overlap=True)
-    2.25
-    >>> exposed_reduction([3.0, 3.0], [1.0, 1.0], [4, 4], overlap=False)
-    3.0
+    >>> exposed_reduction(3.0, 0.5, 4, 0.0, overlap=True)
+    2.5
+    >>> [exposed_reduction(3.0, 9.0, 4, 0.0, overlap=hides) for hides in (True, False)]
+    [0.75, 3.0]
     """
-    exposed = 0.0
-    still_to_do = 0.0
-    for reduction, backward, layers in zip(reductions, backward_passes, stage_layers, strict=True):
-        window = backward * (1 - 1 / layers) + still_to_do if overlap else 0.0
-        exposed = max(exposed, reduction - window)
-        still_to_do += backward
-    return exposed
+    left = larger(reduction / parts, reduction - window) - later
+    return choose(overlap, larger(left, 0.0), reduction)

@@ -2,116 +2,111 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-
 from mlsysim.outputs import output
-from mlsysim.solvers.layout import Layout
+from mlsysim.solvers.step import Inputs, Ledger, Step, stage_ledgers
 from mlsysim.units import Quantity, unit
 
 __all__ = ["DistributedResult", "Ledger"]
 
-
-@dataclass(frozen=True)
-class Ledger:
-    """Exposed seconds of one step on its critical path; `total` is their sum in this order."""
-
-    forward: float
-    backward: float
-    recomputation: float
-    tensor_parallel: float
-    point_to_point: float
-    bubble: float
-    data_parallel: float
-
-    @property
-    def total(self) -> float:
-        """Seconds of the step: the entries added in the order in which they are declared."""
-        total = 0.0
-        for entry in fields(self):
-            total += getattr(self, entry.name)
-        return total
-
-
 _SECOND = unit("s")
+_GIGABYTE = unit("GB")
+
+
+def _seconds(value: float) -> Quantity:
+    return Quantity(value, _SECOND)
+
+
+def _gigabytes(value: float) -> Quantity:
+    return Quantity(value / 1e9, _GIGABYTE)
 
 
 class DistributedResult:
     """One modeled optimizer step: its exposed times, its memory, and how well it uses the fleet."""
 
-    def __init__(
-        self,
-        *,
-        layout: Layout,
-        ledger: Ledger,
-        model_work: float,
-        executed_work: float,
-        peak_rate: float,
-        tokens: int,
-        hidden_data_parallel: float,
-        state: float,
-        activations: float,
-        capacity: float,
-    ) -> None:
-        self.layout = layout
-        self.ledger = ledger
-        self._model_work = model_work
-        self._executed_work = executed_work
-        self._peak_rate = peak_rate
-        self._tokens = tokens
-        self._hidden_data_parallel = hidden_data_parallel
-        self._state = state
-        self._activations = activations
-        self._capacity = capacity
+    def __init__(self, inputs: Inputs, step: Step, *, idle: int) -> None:
+        self.inputs = inputs
+        self.step = step
+        self._idle = idle
+
+    @property
+    def ledger(self) -> Ledger:
+        """The exposed times in seconds; they add up to the step in their order."""
+        return self.step.ledger
+
+    @property
+    def _seconds(self) -> float:
+        return float(self.ledger.total)
 
     @output("s")
     def step_latency_total(self) -> Quantity:
         """Time of one optimizer step: the sum of the exposed times.
 
-        Equation: forward + backward + recomputation + tensor_parallel + point_to_point + bubble +
-        data_parallel.
+        Equation: forward + backward + recomputation + memory_bound + tp_communication_latency +
+        cp_communication_latency + pp_communication_latency + pipeline_bubble_latency +
+        dp_communication_latency + optimizer.
         """
-        return Quantity(self.ledger.total, _SECOND)
+        return _seconds(self.ledger.total)
 
     @output("s")
     def forward(self) -> Quantity:
         """Matrix work of all forward passes on the slowest stage.
 
-        Equation: microbatches * forward work of the stage / (peak rate * efficiency).
+        Equation: microbatches * forward work of the stage / (peak rate * efficiency * w / (w +
+        half_work)), with w the work of a layer's weight matrices.
         """
-        return Quantity(self.ledger.forward, _SECOND)
+        return _seconds(self.ledger.forward)
 
     @output("s")
     def backward(self) -> Quantity:
         """Matrix work of all backward passes on the slowest stage.
 
-        Equation: 2 * forward.
+        Equation: twice forward; 2.5 times its attention core where a fused kernel computes the
+        scores again.
         """
-        return Quantity(self.ledger.backward, _SECOND)
+        return _seconds(self.ledger.backward)
 
     @output("s")
     def recomputation(self) -> Quantity:
-        """Forward work that the backward passes of the slowest stage repeat.
+        """Matrix work of the forward pass that the backward passes of the slowest stage repeat.
 
-        Equation: microbatches * repeated forward work of the stage / (peak rate * efficiency).
+        Equation: microbatches * repeated forward work of the stage / (peak rate * efficiency * w /
+        (w + half_work)).
         """
-        return Quantity(self.ledger.recomputation, _SECOND)
+        return _seconds(self.ledger.recomputation)
+
+    @output("s")
+    def memory_bound(self) -> Quantity:
+        """Kernels that memory bandwidth bounds: norms, residuals, activation functions, scores.
+
+        Equation: microbatches * bytes moved outside matrix products / (memory bandwidth *
+        memory_efficiency).
+        """
+        return _seconds(self.ledger.memory_bound)
 
     @output("s")
     def tp_communication_latency(self) -> Quantity:
-        """Tensor-parallel collectives of the slowest stage, none of them hidden.
+        """Tensor-parallel collectives of the slowest stage that nothing hides.
 
         Equation: microbatches * layers of the stage * (4 + repeated 2) * all-reduce of 2 b s h
-        bytes.
+        bytes * exposed share.
         """
-        return Quantity(self.ledger.tensor_parallel, _SECOND)
+        return _seconds(self.ledger.tensor_parallel)
+
+    @output("s")
+    def cp_communication_latency(self) -> Quantity:
+        """Keys and values passed round the context-parallel ring, beyond the attention core.
+
+        Equation: microbatches * layers of the stage * max(0, ring - attention core).
+        """
+        return _seconds(self.ledger.context_parallel)
 
     @output("s")
     def pp_communication_latency(self) -> Quantity:
-        """Activations and their gradients passed between neighbouring stages.
+        """Activations and their gradients passed between neighboring stages.
 
-        Equation: microbatches * interleaving * 2 * (latency + 2 b s h / tensor degree / link rate).
+        Equation: microbatches * interleaving * 2 * (latency + 2 b s h / tensor degree / rate).
         """
-        return Quantity(self.ledger.point_to_point, _SECOND)
+        return _seconds(self.ledger.point_to_point)
 
     @output("s")
     def pipeline_bubble_latency(self) -> Quantity:
@@ -120,29 +115,77 @@ class DistributedResult:
         Equation: (sum of the stages' slots - slowest slot) / interleaving; (p - 1) / v slots if all
         are equal.
         """
-        return Quantity(self.ledger.bubble, _SECOND)
+        return _seconds(self.ledger.bubble)
 
     @output("s")
     def dp_communication_latency(self) -> Quantity:
-        """Gradient reduction over the data-parallel group that nothing hides.
+        """Collectives over the replicas, once per step, that nothing hides.
 
-        Equation: max over stages of (all-reduce of the stage's gradients - window that the schedule
-        leaves).
+        Equation: max over stages of (collective of the stage - window that the schedule leaves).
         """
-        return Quantity(self.ledger.data_parallel, _SECOND)
+        return _seconds(self.ledger.data_parallel)
+
+    @output("s")
+    def optimizer(self) -> Quantity:
+        """The optimizer's pass over the state of the fullest stage.
+
+        Equation: parameters of the stage / tensor degree * (gradient + 26 bytes) / (memory
+        bandwidth * memory_efficiency), over the replicas from ZeRO stage 1 on.
+        """
+        return _seconds(self.ledger.optimizer)
 
     @output("s")
     def dp_communication_hidden(self) -> Quantity:
-        """Gradient reduction that runs behind the last backward passes and is not in the step time.
+        """Collectives over the replicas that run behind computing and are not in the step time.
 
-        Equation: longest all-reduce of a stage's gradients - dp_communication_latency.
+        Equation: longest collective of a stage - dp_communication_latency.
         """
-        return Quantity(self._hidden_data_parallel, _SECOND)
+        return _seconds(self.step.hidden_data_parallel)
+
+    @output("s")
+    def tp_communication_hidden(self) -> Quantity:
+        """Tensor-parallel collectives of the slowest stage that run behind matrix products.
+
+        Equation: all its collectives - tp_communication_latency.
+        """
+        return _seconds(self.step.hidden_tensor_parallel)
+
+    @output("s")
+    def stage_ledger(self) -> dict[str, Quantity]:
+        """What a stage of each kind is busy with; its bubble is what it waits. Sums to the step.
+
+        Equation: the entries of the ledger for the layers of that stage; bubble = step - the rest.
+        """
+        return {
+            f"{kind}.{name}": _seconds(seconds)
+            for kind, ledger in stage_ledgers(self.inputs).items()
+            for name, seconds in ledger._asdict().items()
+        }
 
     @output()
     def bubble_fraction(self) -> float:
         """Bubble's share of the step. Equation: pipeline_bubble_latency / step_latency_total."""
-        return self.ledger.bubble / self.ledger.total
+        return float(self.ledger.bubble / self.ledger.total)
+
+    @output()
+    def binding_resource(self) -> str:
+        """What the step spends most of its time on.
+
+        Equation: the largest of matrix units (forward + backward + recomputation), memory
+        (memory_bound + optimizer), communication (tensor, context, pipeline and data parallel) and
+        pipeline bubble.
+        """
+        spent = self.ledger
+        kinds = {
+            "matrix units": spent.forward + spent.backward + spent.recomputation,
+            "memory": spent.memory_bound + spent.optimizer,
+            "communication": spent.tensor_parallel
+            + spent.context_parallel
+            + spent.point_to_point
+            + spent.data_parallel,
+            "pipeline bubble": spent.bubble,
+        }
+        return max(kinds, key=kinds.__getitem__)
 
     @output("FLOP")
     def model_flops(self) -> Quantity:
@@ -151,7 +194,7 @@ class DistributedResult:
         Equation: 3 * (layer matrices + full attention square + logits) for every token of the
         batch.
         """
-        return Quantity(self._model_work, unit("FLOP"))
+        return Quantity(self.step.work.model, unit("FLOP"))
 
     @output("%")
     def model_flops_utilization(self) -> Quantity:
@@ -159,38 +202,68 @@ class DistributedResult:
 
         Equation: model_flops / (step_latency_total * accelerators in use * peak rate).
         """
-        return Quantity(100 * self._model_work / (self._peak_rate * self.ledger.total), unit("%"))
+        return self._share_of_peak(self.step.work.model)
 
     @output("%")
     def hardware_flops_utilization(self) -> Quantity:
-        """HFU: the work that is executed: recomputation, and half the square in a fused kernel.
+        """HFU: the executed work, with recomputation, and half the square in a fused kernel.
 
         Equation: executed work / (step_latency_total * accelerators in use * peak rate).
         """
-        return Quantity(
-            100 * self._executed_work / (self._peak_rate * self.ledger.total), unit("%")
-        )
+        return self._share_of_peak(self.step.work.executed)
+
+    def _share_of_peak(self, work: float) -> Quantity:
+        x = self.inputs
+        used = x.tensor * x.context * x.pipeline * x.data
+        return Quantity(100 * (work / (used * x.peak * self._seconds)), unit("%"))
 
     @output("tok/s")
     def effective_throughput(self) -> Quantity:
         """Tokens trained per second. Equation: batch_size * seq_len / step_latency_total."""
-        return Quantity(self._tokens / self.ledger.total, unit("tok/s"))
+        x = self.inputs
+        tokens = x.data * x.microbatches * x.microbatch * x.seq_len
+        return Quantity(tokens / self._seconds, unit("tok/s"))
+
+    @output("GB")
+    def weight_memory(self) -> Quantity:
+        """Weights on the fullest accelerator, from the architecture's own parameter count.
+
+        Equation: 2 bytes * parameters of the stage / tensor degree.
+        """
+        return _gigabytes(self.step.memory.weights)
+
+    @output("GB")
+    def gradient_memory(self) -> Quantity:
+        """Gradients on the fullest accelerator.
+
+        Equation: bytes of a gradient * parameters of the stage / tensor degree.
+        """
+        return _gigabytes(self.step.memory.gradients)
+
+    @output("GB")
+    def optimizer_memory(self) -> Quantity:
+        """Master weights and moments on the fullest accelerator.
+
+        Equation: (bytes_per_param - weight - gradient) * parameters of the stage / tensor degree.
+        """
+        return _gigabytes(self.step.memory.optimizer)
 
     @output("GB")
     def state_memory(self) -> Quantity:
-        """Training state of the fullest accelerator, from the architecture's own parameter count.
+        """Training state of the fullest accelerator, counted and not spread evenly over stages.
 
-        Equation: max over stages of (parameters of the stage / tensor degree) * bytes_per_param.
+        Equation: weight_memory + gradient_memory + optimizer_memory.
         """
-        return Quantity(self._state / 1e9, unit("GB"))
+        kept = self.step.memory
+        return _gigabytes(kept.weights + kept.gradients + kept.optimizer)
 
     @output("GB")
     def activation_memory(self) -> Quantity:
-        """Activations in flight on the first stage, which keeps the most microbatches.
+        """Activations in flight on the fullest accelerator.
 
         Equation: layers of the stage * activations of a layer * microbatches in flight.
         """
-        return Quantity(self._activations / 1e9, unit("GB"))
+        return _gigabytes(self.step.memory.activations)
 
     @output("GB")
     def memory_margin(self) -> Quantity:
@@ -198,23 +271,22 @@ class DistributedResult:
 
         Equation: memory_capacity - state_memory - activation_memory.
         """
-        return Quantity((self._capacity - self._state - self._activations) / 1e9, unit("GB"))
+        return _gigabytes(self.inputs.capacity - self.step.memory.total)
 
     @property
     def feasible(self) -> bool:
         """Whether state and activations fit the accelerator. Equation: memory_margin >= 0."""
-        return self._state + self._activations <= self._capacity
+        return bool(self.step.memory.total <= self.inputs.capacity)
 
     @property
     def feasibility(self) -> str:
         """The reason why the step fits or does not, with the margin."""
-        need, have = (self._state + self._activations) / 1e9, self._capacity / 1e9
+        need, have = self.step.memory.total / 1e9, self.inputs.capacity / 1e9
         if self.feasible:
             return f"fits: {need:.1f} GB of state and activations in {have:.1f} GB"
-        over = need - have
-        return f"does not fit: {need:.1f} GB needed, {over:.1f} GB more than {have:.1f} GB"
+        return f"does not fit: {need:.1f} GB needed, {need - have:.1f} GB more than {have:.1f} GB"
 
     @output()
     def idle_accelerators(self) -> int:
-        """Accelerators outside any replica. Equation: total_accelerators % (tp_size * pp_size)."""
-        return self.layout.idle
+        """Accelerators outside any replica. Equation: total_accelerators % replica accelerators."""
+        return self._idle

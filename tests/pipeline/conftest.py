@@ -62,7 +62,9 @@ class Clone:
         return self.git("status", "--porcelain").splitlines()
 
     def environment(self) -> dict[str, str]:
-        return os.environ | {"PYTHONPATH": str(self.path), "PYTHONDONTWRITEBYTECODE": "1"}
+        found = os.environ | {"PYTHONPATH": str(self.path)}
+        found.pop("PYTHONDONTWRITEBYTECODE", None)  # as for a person
+        return found
 
     def start(self, *arguments: str, **options: object) -> subprocess.Popen[str]:
         return subprocess.Popen(

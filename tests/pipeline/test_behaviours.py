@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -14,10 +15,45 @@ from .conftest import OTHER, Clone
 pytestmark = pytest.mark.pipeline
 
 FIRST = "01_reference_step"
-H100 = ["DenseLLMPretrainingStep", "DenseLLMReplica"]
-A100 = ["DenseLLMPretrainingStepA100", "DenseLLMReplicaA100"]
-ALL = sorted(H100 + A100)
+FOUR = [
+    "DenseLLMPretrainingStep",
+    "DenseLLMPretrainingStepA100",
+    "DenseLLMReplica",
+    "DenseLLMReplicaA100",
+]
+A100 = "Hardware.A100_SXM_80GB"
 A100_FILE = "mlsysim/registry/data/hardware/A100_SXM_80GB.toml"
+FLOPS = "mlsysim/solvers/flops.py"
+
+
+def scenarios(clone: Clone) -> list[str]:
+    return sorted(path.stem for path in (clone.path / "scenarios").glob("*.toml"))
+
+
+def chapters(clone: Clone) -> list[str]:
+    return sorted(path.stem for path in (clone.path / "chapters").glob("[0-9][0-9]_*.md"))
+
+
+def users(clone: Clone, reference: str) -> list[str]:
+    """Scenarios whose artifact lists an input of `reference`."""
+    found = []
+    for name in scenarios(clone):
+        inputs = json.loads((clone.path / artifact(name)).read_text())["inputs"]
+        if any(key.startswith(f"{reference}.") for key in inputs):
+            found.append(name)
+    return found
+
+
+def readers(clone: Clone, names: list[str]) -> list[str]:
+    """Chapters whose cells read one of these artifacts."""
+    return [
+        chapter
+        for chapter in chapters(clone)
+        if any(
+            f'read("{name}")' in (clone.path / f"chapters/{chapter}.md").read_text()
+            for name in names
+        )
+    ]
 
 
 def artifact(name: str) -> str:
@@ -39,7 +75,7 @@ def test_a_fresh_clone_solves_nothing_whatever_the_time_stamps(fresh: Clone, tim
     fresh.set_times(times)
     first = fresh.build()
     assert first.solved == []
-    assert first.executed == [FIRST, OTHER]
+    assert first.executed == chapters(fresh)
     assert fresh.results() == before
     assert fresh.changed() == []
     assert fresh.build().nothing
@@ -48,7 +84,7 @@ def test_a_fresh_clone_solves_nothing_whatever_the_time_stamps(fresh: Clone, tim
 def test_touching_and_commenting_everything_solves_nothing(built: Clone) -> None:
     built.set_times({"": time.time()})
     assert built.build().nothing
-    for name in ALL:
+    for name in scenarios(built):
         path = built.path / f"scenarios/{name}.toml"
         path.write_text("# Another comment.\n\n" + path.read_text().replace(" = ", "   =  "))
     built.edit("mlsysim/solvers/flops.py", '"""Work of one', '"""Reworded work of one')
@@ -61,38 +97,35 @@ def test_touching_and_commenting_everything_solves_nothing(built: Clone) -> None
 
 
 def test_one_number_of_one_accelerator_moves_exactly_what_uses_it(built: Clone) -> None:
-    then = built.results()
+    used, then = users(built, A100), built.results()
+    assert 2 <= len(used) < len(scenarios(built))
     built.edit(A100_FILE, "312 TFLOP/s", "315 TFLOP/s")
     build = built.build()
-    assert build.solved == A100
-    assert build.executed == [OTHER]
+    assert build.solved == used
+    assert build.executed == readers(built, used)
     now = built.results()
-    assert {path for path in then if then[path] != now[path]} == {
-        "artifacts.lock",
-        "quotes.json",
-        "scenarios/DenseLLMPretrainingStepA100.json",
-        "scenarios/DenseLLMReplicaA100.json",
-        f"tables/{OTHER}/step.csv",
-        f"tables/{OTHER}/step.md",
-        f"tables/{OTHER}/step.tex",
+    moved = {path for path in then if then[path] != now[path]}
+    assert {path for path in moved if path.startswith("scenarios/") and path.endswith(".json")} == {
+        f"scenarios/{name}.json" for name in used
     }
+    assert {f"tables/{OTHER}/step.{kind}" for kind in ("csv", "md", "tex")} <= moved
     built.git("checkout", "--quiet", A100_FILE)
-    assert built.build().solved == A100
+    assert built.build().solved == used
     assert built.changed() == []
 
 
 def test_a_constant_behind_the_solver_solves_every_scenario_it_can_move(built: Clone) -> None:
-    built.edit("mlsysim/solvers/memory.py", "10 * whole", "11 * whole")
-    assert "code changed: mlsysim.solvers.memory" in built.mlsysim("status").stdout
-    assert built.build().solved == ALL
+    built.edit(FLOPS, "return 2.0 * tokens * hidden", "return 3.0 * tokens * hidden")
+    assert "code changed: mlsysim.solvers.flops" in built.mlsysim("status").stdout
+    assert built.build().solved == scenarios(built)
     assert artifact("DenseLLMPretrainingStep") in "".join(built.changed())
     built.git("checkout", "--quiet", "mlsysim")
-    assert built.build().solved == ALL
+    assert built.build().solved == scenarios(built)
     assert built.changed() == []
 
 
 def test_a_damaged_or_outdated_artifact_is_noticed_by_name_and_made_again(built: Clone) -> None:
-    edited, truncated, deleted, outdated = ALL
+    edited, truncated, deleted, outdated = FOUR
     built.edit(artifact(edited), '"unit": "s"', '"unit": "min"')
     path = built.path / artifact(truncated)
     path.write_bytes(path.read_bytes()[:500])
@@ -123,7 +156,7 @@ def test_an_artifact_older_than_a_committed_input_is_noticed_on_a_fresh_clone(
     said = fresh.mlsysim("status").stdout
     assert "Hardware.A100_SXM_80GB.rates.bf16: 312.0 TFLOP/s -> 315.0 TFLOP/s" in said
     assert fresh.mlsysim("verify").returncode == 1
-    assert fresh.build("solve").solved == A100
+    assert fresh.build("solve").solved == users(fresh, A100)
 
 
 @pytest.mark.parametrize("damage", ["edited", "deleted", "added"])
@@ -155,19 +188,58 @@ def test_a_damaged_table_figure_or_record_of_quotes_is_made_again(
     assert built.changed() == []
 
 
+def test_a_page_that_lost_a_file_is_built_again(built: Clone) -> None:
+    page = built.path / f"build/book/{FIRST}.html"
+    page.unlink()
+    assert built.build().page
+    assert page.is_file()
+
+
+def test_an_edit_is_on_the_page_whatever_its_time_stamp(built: Clone) -> None:
+    built.edit(f"chapters/{OTHER}.md", "One step takes", "An edited step takes")
+    os.utime(built.path / f"chapters/{OTHER}.md", (1e9, 1e9))
+    built.build()
+    assert "An edited step takes" in (built.path / f"build/book/{OTHER}.html").read_text()
+
+
+def test_a_stale_cache_of_a_module_is_not_what_solves(built: Clone) -> None:
+    path = built.path / FLOPS
+    os.utime(path, (1.5e9, 1.5e9))
+    assert built.mlsysim("solve", "DenseLLMPretrainingStep").returncode == 0
+    built.edit(FLOPS, "return 2.0 * tokens * hidden", "return 9.0 * tokens * hidden")
+    os.utime(path, (1.5e9, 1.5e9))
+    before = (built.path / artifact("DenseLLMPretrainingStep")).read_bytes()
+    built.build("solve")
+    assert (built.path / artifact("DenseLLMPretrainingStep")).read_bytes() != before
+
+
+def test_what_no_scenario_makes_any_more_is_removed_by_the_build(built: Clone) -> None:
+    (built.path / "scenarios/NetworkRateSweep.toml").unlink()
+    build = built.build()
+    assert "removed results/scenarios/NetworkRateSweep.json" in build.said
+    assert "NetworkRateSweep" not in (built.path / "results/artifacts.lock").read_text()
+    assert not (built.path / "results/scenarios/NetworkRateSweep.csv").exists()
+    assert built.build().nothing
+
+
+def test_a_fresh_file_can_be_asked_for_by_name(built: Clone) -> None:
+    assert built.build(artifact("DenseLLMReplica")).nothing
+    assert built.build("build/book/index.html").nothing
+
+
 def test_deleting_what_snakemake_remembers_solves_and_executes_nothing(built: Clone) -> None:
     shutil.rmtree(built.path / ".snakemake")
     assert built.build().nothing
     shutil.rmtree(built.path / "build")
     build = built.build()
     assert build.solved == []
-    assert build.executed == [FIRST, OTHER]
+    assert build.executed == chapters(built)
     assert built.changed() == []
 
 
 @pytest.mark.parametrize("moment", ["solved ", "executed "])
 def test_a_killed_build_is_followed_by_a_plain_one(fresh: Clone, moment: str) -> None:
-    fresh.edit("mlsysim/solvers/memory.py", "10 * whole", "11 * whole")
+    fresh.edit(FLOPS, "return 2.0 * tokens * hidden", "return 3.0 * tokens * hidden")
     killed = fresh.start("snakemake", "all", start_new_session=True)
     for line in killed.stdout:
         if line.startswith(moment):
@@ -206,7 +278,7 @@ def test_of_two_builds_at_once_the_second_waits(built: Clone) -> None:
 
 
 def test_keys_in_another_order_solve_nothing(built: Clone) -> None:
-    for name in ALL:
+    for name in scenarios(built):
         path = built.path / f"scenarios/{name}.toml"
         head, *tables = path.read_text().split("\n[")
         lines = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from mlsysim import units
 from mlsysim.declared import declared, record
 from mlsysim.engine.scenario import Scenario
 from mlsysim.errors import LayoutError, division
@@ -199,16 +200,22 @@ class ReferenceTrainingStepScenario(Scenario):
         above=0, at_most=1, description="share of the dense peak rate that matrix products reach"
     )
     overlap_comm: bool = declared(
-        description="the gradient reduction runs behind the last backward pass as far as that lasts"
+        description="gradient reduction and tensor-parallel collectives run behind computing"
     )
 
     def check(self) -> None:
         """Refuse a fleet, a precision or a batch that admits no whole replica and microbatch."""
-        if self.fleet.node.accelerator != self.replica.node.accelerator:
-            names = [each.node.accelerator.name or "another" for each in (self.fleet, self.replica)]
+        if any(
+            getattr(self.fleet.node, each) != getattr(self.replica.node, each)
+            for each in ("accelerator", "accelerators", "link_bandwidth", "link_efficiency")
+        ):
+            fleet, replica = (
+                f"{node.accelerators} {node.accelerator.name or 'accelerators'} "
+                f"on {units.shown(node.link_bandwidth)} links"
+                for node in (self.fleet.node, self.replica.node)
+            )
             raise LayoutError(
-                f"the fleet has {names[0]}, but the replica is laid out for {names[1]}: "
-                "its depth would not follow from the fleet's memory"
+                f"the fleet's nodes have {fleet}, but the replica is laid out for {replica}"
             )
         self.fleet.node.accelerator.rate(self.precision)
         if not self.data_parallel:
@@ -348,4 +355,5 @@ class ReferenceTrainingStepScenario(Scenario):
             "activation_recomputation": self.replica.activation_recomputation,
             "gradient_precision": self.replica.gradient_precision,
             "overlap_comm": self.overlap_comm,
+            "overlap_tp_comm": self.overlap_comm,
         }

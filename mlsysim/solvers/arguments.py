@@ -1,0 +1,143 @@
+"""The arguments of a step, checked and turned into numbers in base units."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from mlsysim import units
+from mlsysim.errors import InputError
+from mlsysim.registry.types import Fleet, TransformerModel
+from mlsysim.solvers.layout import Layout, layout_of
+from mlsysim.solvers.step import Inputs
+
+__all__ = ["RECOMPUTATION", "inputs_of"]
+
+# Bytes of a reduced gradient in each precision.
+_BYTES = {"bf16": 2.0, "fp16": 2.0, "fp32": 4.0}
+RECOMPUTATION = ("none", "selective", "full")
+_SPLITS = ("layers", "slots")
+
+
+def inputs_of(given: Mapping[str, Any]) -> tuple[Inputs, Layout]:
+    """The arguments of `solve`, checked, as numbers in base units, and the layout they give."""
+    g = SimpleNamespace(**given)
+    flags = {
+        "sequence_parallel": g.sequence_parallel,
+        "fused_attention": g.fused_attention,
+        "overlap_comm": g.overlap_comm,
+        "overlap_tp_comm": g.overlap_tp_comm,
+    }
+    words = {
+        "activation_recomputation": (g.activation_recomputation, RECOMPUTATION),
+        "gradient_precision": (g.gradient_precision, _BYTES),
+        "stage_split": (g.stage_split, _SPLITS),
+        "zero_stage": (g.zero_stage, (0, 1, 2, 3)),
+    }
+    _check(g.model, g.fleet, g.efficiency, flags, words)
+    per_param = _bytes_per_param(g.bytes_per_param, _BYTES[g.gradient_precision])
+    layout = layout_of(
+        g.model,
+        g.fleet,
+        batch_size=g.batch_size,
+        tp_size=g.tp_size,
+        cp_size=g.cp_size,
+        pp_size=g.pp_size,
+        microbatch_count=g.microbatch_count,
+        v_stages=g.v_stages,
+        seq_len=g.seq_len,
+        sequence_parallel=g.sequence_parallel,
+    )
+    inputs = Inputs(
+        **_of_model(g.model),
+        **_of_fleet(g.fleet, g.precision),
+        **_of_layout(layout),
+        seq_len=g.seq_len,
+        efficiency=g.efficiency,
+        sequence_parallel=g.sequence_parallel,
+        fused_attention=g.fused_attention,
+        repeats_core=g.activation_recomputation != "none",
+        repeats_all=g.activation_recomputation == "full",
+        slots_for_ends=g.stage_split == "slots",
+        overlap_data=g.overlap_comm,
+        overlap_tensor=g.overlap_tp_comm,
+        zero_stage=g.zero_stage,
+        bytes_per_param=per_param,
+        gradient_bytes=_BYTES[g.gradient_precision],
+    )
+    return inputs, layout
+
+
+def _of_model(model: TransformerModel) -> dict[str, Any]:
+    return {
+        "layers": model.layers,
+        "hidden": model.hidden_size,
+        "heads": model.attention_heads,
+        "kv": model.kv_size,
+        "ffn": model.ffn_hidden_size,
+        "vocabulary": model.vocabulary_size,
+        "gated": model.gated_mlp,
+        "layer_parameters": model.layer_parameters,
+        "embedding_parameters": model.embedding_parameters,
+        "head_parameters": model.head_parameters,
+        "tied_parameters": model.tied_parameters,
+    }
+
+
+def _of_fleet(fleet: Fleet, precision: str) -> dict[str, Any]:
+    accelerator = fleet.node.accelerator
+    return {
+        "node_size": fleet.node.accelerators,
+        "links": fleet.links,
+        "peak": accelerator.rate(precision),
+        # ASSUME with fp8 the attention core and the output head stay in bf16, as is usual.
+        "core_peak": accelerator.rate("bf16" if precision == "fp8" else precision),
+        "memory_rate": accelerator.memory_rate,
+        "capacity": accelerator.capacity_bytes,
+        "half_work": accelerator.half_work_flops,
+        "memory_efficiency": accelerator.memory_efficiency,
+        "overlap_exposure": accelerator.overlap_exposure,
+    }
+
+
+def _of_layout(layout: Layout) -> dict[str, Any]:
+    return {
+        "tensor": layout.tensor,
+        "context": layout.context,
+        "pipeline": layout.pipeline,
+        "data": layout.data,
+        "interleaving": layout.interleaving,
+        "microbatch": layout.microbatch_size,
+        "microbatches": layout.microbatches,
+    }
+
+
+def _check(
+    model: Any, fleet: Any, efficiency: Any, flags: dict[str, Any], words: dict[str, Any]
+) -> None:
+    """Refuse an argument of the wrong type or out of its range; the layout checks counts."""
+    for name, argument, kind in (("model", model, TransformerModel), ("fleet", fleet, Fleet)):
+        if not isinstance(argument, kind):
+            raise InputError(f"{name} = {argument!r}: expected a {kind.__name__}")
+    number = isinstance(efficiency, (int, float)) and not isinstance(efficiency, bool)
+    if not number or not 0 < efficiency <= 1:
+        raise InputError(f"efficiency = {efficiency!r}: expected a number in (0, 1]")
+    for name, flag in flags.items():
+        if type(flag) is not bool:
+            raise InputError(f"{name} = {flag!r}: expected true or false")
+    for name, (word, choices) in words.items():
+        if type(word) is bool or word not in [*choices]:
+            raise InputError(f"{name} = {word!r}: expected one of {', '.join(map(str, choices))}")
+
+
+def _bytes_per_param(quantity: Any, gradient_bytes: float) -> float:
+    """Bytes of training state a parameter, which must hold at least a weight and its gradient."""
+    shown = f"bytes_per_param = {units.shown(quantity)}"
+    if not isinstance(quantity, units.Quantity) or not quantity.check("[data]"):
+        raise InputError(f'{shown}: expected a quantity in bytes, such as Q("16 B")')
+    least = 2 + gradient_bytes
+    if not least <= units.to_si(quantity) < math.inf:
+        raise InputError(f"{shown}: expected at least {least:g} B, a weight and its gradient")
+    return units.to_si(quantity)

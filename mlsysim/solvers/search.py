@@ -1,0 +1,349 @@
+"""Many layouts at once: a grid of given axes, and an exhaustive search for the fastest that fit."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mlsysim.errors import InputError
+from mlsysim.links import Links
+from mlsysim.registry.types import Fleet, TransformerModel
+from mlsysim.solvers.arguments import RECOMPUTATION, inputs_of
+from mlsysim.solvers.step import Inputs, Ledger, step
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "AXES",
+    "LAYOUT",
+    "LayoutSearch",
+    "evaluate",
+    "grid",
+    "layouts",
+    "search",
+    "shared",
+    "solved_grid",
+]
+
+# The columns of a layout, in the order in which they vary slowest to fastest.
+AXES = (
+    "tp_size",
+    "cp_size",
+    "pp_size",
+    "v_stages",
+    "microbatch_size",
+    "activation_recomputation",
+    "zero_stage",
+)
+_BLOCK = 4096  # layouts evaluated together, few enough for the processor's cache
+
+Columns = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class LayoutSearch:
+    """All layouts that were looked at: the fastest that fit, and how many fell for which reason.
+
+    `best` has one row a layout, fastest first, with its columns, `step_time` in seconds, the ledger
+    and `memory` in bytes; `fallen` counts layouts by the reason why they are none or do not fit.
+    """
+
+    best: list[dict[str, Any]]
+    looked_at: int
+    fallen: dict[str, int]
+
+
+def evaluate(inputs: Inputs, columns: Mapping[str, Any], devices: int, batch: int) -> Columns:
+    """Step time, ledger and memory of each layout in `columns`, whose arrays have one length.
+
+    `inputs` gives everything that the layouts share. The formulas are those of one step.
+    """
+    length = len(columns["tp_size"])
+    parts = [
+        _evaluate_block(
+            inputs,
+            {name: values[start : start + _BLOCK] for name, values in columns.items()},
+            devices,
+            batch,
+        )
+        for start in range(0, length, _BLOCK)
+    ]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _evaluate_block(
+    inputs: Inputs, columns: Mapping[str, Any], devices: int, batch: int
+) -> Columns:
+    tensor, context, stages = (columns[name] for name in ("tp_size", "cp_size", "pp_size"))
+    data = devices // (tensor * context * stages)
+    recomputation = columns["activation_recomputation"]
+    found = step(
+        inputs._replace(
+            links=Links(*map(float, inputs.links)),
+            tensor=tensor,
+            context=context,
+            pipeline=stages,
+            data=data,
+            interleaving=columns["v_stages"],
+            microbatch=columns["microbatch_size"],
+            microbatches=batch // (data * columns["microbatch_size"]),
+            repeats_core=recomputation >= 1,
+            repeats_all=recomputation >= 2,
+            zero_stage=columns["zero_stage"],
+        )
+    )
+    ledger = {
+        f"{name}": np.broadcast_to(np.asarray(part, float), tensor.shape)
+        for name, part in zip(Ledger._fields, found.ledger, strict=True)
+    }
+    total = np.broadcast_to(np.asarray(found.ledger.total, float), tensor.shape)
+    memory = np.broadcast_to(np.asarray(found.memory.total, float), tensor.shape)
+    return {
+        "step_time": total,
+        **ledger,
+        "memory": memory,
+        "feasible": memory <= inputs.capacity,
+        "dp_size": data,
+    }
+
+
+def grid(axes: Mapping[str, Sequence[Any]]) -> Columns:
+    """Every combination of the given values, an array for each axis; others are 1, none or 0."""
+    for name in axes:
+        if name not in AXES:
+            raise InputError(f"{name!r} is no axis; the axes are {', '.join(AXES)}")
+    usual: dict[str, Sequence[Any]] = {"activation_recomputation": ("none",), "zero_stage": (0,)}
+    values = [[*axes.get(name, usual.get(name, (1,)))] for name in AXES]
+    for name, given in zip(AXES, values, strict=True):
+        if not given:
+            raise InputError(f"axis {name} has no values")
+    values[5] = [_word(word) for word in values[5]]
+    table = np.array([*itertools.product(*values)])
+    return {name: table[:, i] for i, name in enumerate(AXES)}
+
+
+def _word(word: Any) -> int:
+    if word not in RECOMPUTATION:
+        choices = ", ".join(RECOMPUTATION)
+        raise InputError(f"activation_recomputation {word!r}: expected one of {choices}")
+    return RECOMPUTATION.index(word)
+
+
+def layouts(
+    inputs: Inputs, kv_heads: int, devices: int, batch: int, *, zero_stages: Sequence[int]
+) -> tuple[Columns, dict[str, int]]:
+    """Every layout that can exist of a model on `devices` accelerators, and why others cannot.
+
+    Tensor parallelism divides heads and MLP, context parallelism the sequence, the pipeline has at
+    most a stage a layer, every replica gets whole microbatches, and interleaved parts are equal.
+    """
+    heads, layers, seq_len = int(inputs.heads), int(inputs.layers), int(inputs.seq_len)
+    fallen: dict[str, int] = {}
+
+    def fell(reason: str, count: int = 1) -> None:
+        fallen[reason] = fallen.get(reason, 0) + count
+
+    rows: list[tuple[int, int, int, int, int]] = []
+    for tensor, context, stages in itertools.product(
+        range(1, min(heads, devices) + 1), _divisors(seq_len), range(1, layers + 1)
+    ):
+        replica = tensor * context * stages
+        if replica > devices:
+            fell("more accelerators than the fleet has")
+        elif heads % tensor or kv_heads % tensor or int(inputs.ffn) % tensor:
+            fell("tensor parallelism does not divide the heads or the MLP")
+        elif inputs.sequence_parallel and (seq_len // context) % tensor:
+            fell("tensor parallelism does not divide the tokens of a rank")
+        elif batch % (devices // replica):
+            fell("replicas do not divide the batch")
+        else:
+            rows += _schedules(tensor, context, stages, layers, batch // (devices // replica), fell)
+    if not rows:
+        raise InputError(f"no layout exists on {devices} accelerators for {batch} sequences")
+    table = np.repeat(np.array(rows), len(RECOMPUTATION) * len(zero_stages), axis=0)
+    options = np.array([*itertools.product(range(len(RECOMPUTATION)), zero_stages)])
+    chosen = np.tile(options, (len(rows), 1))
+    columns = {name: table[:, i] for i, name in enumerate(AXES[:5])}
+    return columns | {AXES[5]: chosen[:, 0], AXES[6]: chosen[:, 1]}, fallen
+
+
+def _schedules(
+    tensor: int, context: int, stages: int, layers: int, local: int, fell: Any
+) -> list[tuple[int, int, int, int, int]]:
+    """Microbatch sizes and interleavings of a replica whose batch is `local` sequences."""
+    parts = _divisors(layers // stages) if stages > 1 and layers % stages == 0 else [1]
+    found = []
+    for size, part in itertools.product(_divisors(local), parts):
+        if part > 1 and (local // size) % stages:
+            fell("an interleaved schedule needs microbatches in groups of the stages")
+        else:
+            found.append((tensor, context, stages, part, size))
+    return found
+
+
+def _divisors(number: int) -> list[int]:
+    """All divisors, in order.
+
+    >>> _divisors(12)
+    [1, 2, 3, 4, 6, 12]
+    """
+    return [each for each in range(1, number + 1) if number % each == 0]
+
+
+def search(
+    model: TransformerModel,
+    fleet: Fleet,
+    batch: int,
+    options: Mapping[str, Any],
+    *,
+    count: int,
+    zero_stages: Sequence[int],
+) -> LayoutSearch:
+    """Look at every layout and keep the `count` fastest that fit the accelerator's memory."""
+    inputs, devices = shared(model, fleet, batch, options), fleet.total_accelerators
+    columns, fallen = layouts(inputs, model.kv_heads, devices, batch, zero_stages=zero_stages)
+    none = sum(fallen.values())
+    found = evaluate(inputs, columns, devices, batch)
+    fits = found["feasible"]
+    fallen["does not fit the memory"] = int((~fits).sum())
+    time = np.where(fits, found["step_time"], np.inf)
+    order = np.argsort(time, kind="stable")[: min(count, int(fits.sum()))]
+    return LayoutSearch(
+        best=[_row(columns, found, int(i)) for i in order],
+        looked_at=len(time) + none,
+        fallen=fallen,
+    )
+
+
+def _row(columns: Columns, found: Columns, i: int) -> dict[str, Any]:
+    """One layout as plain numbers and words."""
+    row: dict[str, Any] = {name: int(columns[name][i]) for name in AXES}
+    row["activation_recomputation"] = RECOMPUTATION[row["activation_recomputation"]]
+    row["dp_size"] = int(found["dp_size"][i])
+    return row | {name: float(found[name][i]) for name in ("step_time", *Ledger._fields, "memory")}
+
+
+def solved_grid(
+    model: TransformerModel,
+    fleet: Fleet,
+    batch: int,
+    axes: Mapping[str, Sequence[Any]],
+    options: Mapping[str, Any],
+) -> pd.DataFrame:
+    """The frame of DistributedModel.solve_grid."""
+    import pandas as pd
+
+    columns, devices = grid(axes), fleet.total_accelerators
+    inputs = shared(model, fleet, batch, options)
+    reasons = _reasons(model, columns, devices, batch, options)
+    exists = reasons == ""
+    frame = pd.DataFrame(columns)
+    frame["activation_recomputation"] = [
+        RECOMPUTATION[int(i)] for i in columns["activation_recomputation"]
+    ]
+    if exists.any():
+        kept = {name: values[exists] for name, values in columns.items()}
+        found = evaluate(inputs, kept, devices, batch)
+        fits = found.pop("feasible")
+        for name, values in found.items():
+            frame.loc[exists, name] = values
+        reasons[np.flatnonzero(exists)[~fits]] = "does not fit the memory"
+    frame["feasible"] = reasons == ""
+    frame["reason"] = reasons
+    return frame
+
+
+# The arguments of `solve` that a layout sets.
+LAYOUT = (
+    "tp_size",
+    "cp_size",
+    "pp_size",
+    "v_stages",
+    "microbatch_count",
+    "activation_recomputation",
+    "zero_stage",
+)
+
+
+def shared(
+    model: TransformerModel, fleet: Fleet, batch_size: int, options: Mapping[str, Any]
+) -> Inputs:
+    """What all layouts of a grid share, checked as `solve` checks it."""
+    from mlsysim.solvers.distributed import DistributedModel
+
+    known = inspect.signature(DistributedModel.solve).parameters
+    for name in options:
+        if name not in known or name in LAYOUT:
+            choices = ", ".join(each for each in known if each not in LAYOUT)
+            raise InputError(f"option {name!r} is none of a grid; the options are {choices}")
+    defaults = {
+        name: each.default
+        for name, each in known.items()
+        if each.default is not inspect.Parameter.empty
+    }
+    arguments = {**defaults, **options, "model": model, "fleet": fleet, "batch_size": 1}
+    missing = [name for name in known if name not in arguments]
+    if missing:
+        raise InputError(f"{', '.join(missing)}: missing, as for solve")
+    if type(batch_size) is not int or batch_size < 1:
+        raise InputError(f"batch_size = {batch_size!r}: expected a whole number of at least 1")
+    one = {**arguments, "fleet": _of_one_accelerator(fleet)}
+    return inputs_of(one)[0]._replace(node_size=fleet.node.accelerators, links=fleet.links)
+
+
+def _of_one_accelerator(fleet: Fleet) -> Fleet:
+    """A fleet on which the trivial layout exists, to check everything but the layout."""
+    node = dataclasses.replace(fleet.node, accelerators=1)
+    return dataclasses.replace(fleet, node=node, node_count=1)
+
+
+def _reasons(
+    model: TransformerModel,
+    columns: Mapping[str, Any],
+    devices: int,
+    batch: int,
+    options: Mapping[str, Any],
+) -> Any:
+    """Why each layout of a grid cannot exist; empty where it can."""
+    tensor, context, stages = (columns[name] for name in ("tp_size", "cp_size", "pp_size"))
+    parts, size = columns["v_stages"], columns["microbatch_size"]
+    seq_len = options["seq_len"]
+    replica = tensor * context * stages
+    data = np.maximum(devices // np.maximum(replica, 1), 1)
+    whole = batch % np.maximum(data * size, 1) == 0
+    microbatches = batch // np.maximum(data * size, 1)
+    interleaved = parts > 1
+    reasons = np.full(len(tensor), "", dtype=object)
+    checks = (
+        (np.minimum.reduce([tensor, context, stages, parts, size]) < 1, "a count below 1"),
+        (replica > devices, "more accelerators than the fleet has"),
+        (
+            (model.attention_heads % tensor != 0)
+            | (model.kv_heads % tensor != 0)
+            | (model.ffn_hidden_size % tensor != 0),
+            "tensor parallelism does not divide the heads or the MLP",
+        ),
+        (seq_len % context != 0, "context parallelism does not divide the sequence"),
+        (
+            options.get("sequence_parallel", False) & (seq_len // context % tensor != 0),
+            "tensor parallelism does not divide the tokens of a rank",
+        ),
+        (stages * parts > model.layers, "more stages than layers"),
+        (~whole, "no whole microbatch"),
+        (interleaved & (stages == 1), "no pipeline to interleave"),
+        (interleaved & (model.layers % (stages * parts) != 0), "interleaved parts are not equal"),
+        (
+            interleaved & (microbatches % stages != 0),
+            "an interleaved schedule needs microbatches in groups of the stages",
+        ),
+    )
+    for wrong, reason in checks:
+        reasons[np.broadcast_to(wrong, reasons.shape) & (reasons == "")] = reason
+    return reasons
