@@ -17,7 +17,7 @@ from typing import Any
 from mlsysim import documents, files, paths, turns
 from mlsysim.artifacts import staleness
 from mlsysim.artifacts.canonical import digest
-from mlsysim.artifacts.code import closure
+from mlsysim.artifacts.code import closure, remember
 from mlsysim.artifacts.lock import strays
 from mlsysim.book import cells
 from mlsysim.errors import InputError, MlsysimError
@@ -89,6 +89,7 @@ def plan(cores: int, *, main: bool) -> Plan:
         path=path.relative_to(paths.root()).as_posix(),
     )
     files.write(path, json.dumps(asdict(made)) + "\n")
+    remember()
     _look_older_than_the_plan(made)
     return made
 

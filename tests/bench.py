@@ -162,7 +162,10 @@ def solver_rows(runs: int) -> list[Row]:
         for name, value in arguments.items()
         if name not in ("model", "fleet", "batch_size", *search.LAYOUT)
     }
-    inputs, devices = search.shared(model, fleet, batch, shared), fleet.total_accelerators
+    inputs, devices = (
+        search.shared(DistributedModel.solve, model, fleet, batch, shared),
+        fleet.total_accelerators,
+    )
     columns, _ = search.layouts(inputs, model.kv_heads, devices, batch, zero_stages=range(4))
     columns = {name: values[:100_000] for name, values in columns.items()}
     return [

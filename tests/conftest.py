@@ -18,6 +18,7 @@ from mlsysim import paths
 from mlsysim.artifacts.solving import solve
 from mlsysim.declared import Declared
 from mlsysim.documents import names
+from mlsysim.turns import BUILD
 
 # A busy machine is no failure; the same examples each time, so that a failure can be met again.
 settings.register_profile("mlsysim", deadline=None, derandomize=True, max_examples=60)
@@ -69,6 +70,8 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A root of its own to write in, with the project's scenarios and nothing solved."""
     made = copy_project(tmp_path / "root")
     monkeypatch.setenv("MLSYSIM_ROOT", str(made))
+    # A command holds the lock on builds until its process ends, and this process has many to run.
+    monkeypatch.setenv(BUILD, "tests")
     return made
 
 

@@ -9,18 +9,21 @@ comments that start with ASSUME.
 from __future__ import annotations
 
 import ast
+import json
+import os
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from mlsysim import paths
+from mlsysim import files, paths
 from mlsysim.artifacts.canonical import digest
 from mlsysim.errors import InputError, nearest
 
-__all__ = ["Module", "closure", "closure_of_kind", "libraries", "module"]
+__all__ = ["Module", "closure", "closure_of_kind", "libraries", "module", "remember"]
 
 _SILENT = ("ctx", "kind", "type_comment")
 _PRINTED = ("property", "cached_property", "output")
@@ -72,17 +75,54 @@ def libraries(modules: dict[str, Module]) -> dict[str, str]:
 
 def module(path: Path) -> Module:
     """The module in a file; a text file of that name beside it (units.txt) is part of it."""
-    data = path.with_suffix(".txt")
-    return _module(path, path.read_bytes(), data.read_bytes() if data.is_file() else b"")
+    source, data = path.read_bytes(), files.read(path.with_suffix(".txt"))
+    key = digest(b"\0".join((_OWN, path.as_posix().encode(), source, data)))
+    known = _remembered()
+    if key not in known:
+        known[key] = [*_parsed(path, source, data)]
+    own, ours, theirs, assumptions = known[key]
+    return Module(own, tuple(ours), tuple(theirs), tuple(assumptions))
+
+
+# What is remembered holds for this version of this module alone.
+_OWN = Path(__file__).read_bytes()
 
 
 @cache
-def _module(path: Path, source: bytes, data: bytes) -> Module:
+def _remembered() -> dict[str, list[Any]]:
+    """What earlier processes found in sources, by their content: parsing all takes a while."""
+    try:
+        known = json.loads(files.read(_memory()))
+    except ValueError:
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def _memory() -> Path:
+    return paths.build() / "code.json"
+
+
+def remember() -> None:
+    """Keep what was found for later processes."""
+    text = json.dumps(_remembered(), sort_keys=True)
+    if len(text) < _MOST:
+        files.write(_memory(), text)
+    else:
+        files.write(_memory(), "{}")  # years of edits: begin anew
+
+
+_MOST = 4_000_000
+
+
+def _parsed(
+    path: Path, source: bytes, data: bytes
+) -> tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Digest, imports of ours and of others, and assumptions of a source file."""
     tree = ast.parse(source)
     assumptions = tuple(_assumptions(source.decode()))
     content = "\n".join((_text(tree), *assumptions, *_data_lines(data)))
     ours, theirs = _imports(tree, path)
-    return Module(digest=digest(content), imports=ours, libraries=theirs, assumptions=assumptions)
+    return digest(content), ours, theirs, assumptions
 
 
 def _text(node: object) -> str:
@@ -186,10 +226,10 @@ def _dotted(path: Path) -> tuple[str, ...]:
 
 def _file(name: str) -> Path | None:
     """The file of a module of this package; None for a name inside a module."""
-    base = paths.PACKAGE.parent.joinpath(*name.split("."))
-    for path in (base.with_suffix(".py"), base / "__init__.py"):
-        if path.is_file():
-            return path
+    base = f"{paths.PACKAGE.parent}/{name.replace('.', '/')}"
+    for path in (f"{base}.py", f"{base}/__init__.py"):
+        if os.path.isfile(path):  # noqa: PTH113  many are asked for, and most are no files
+            return Path(path)
     return None
 
 

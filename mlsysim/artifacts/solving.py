@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from mlsysim import files, paths
 from mlsysim.artifacts import schema
 from mlsysim.artifacts.canonical import digest
+from mlsysim.artifacts.code import remember
 from mlsysim.artifacts.lock import certify, ingredients
 from mlsysim.artifacts.making import artifact_texts
 from mlsysim.artifacts.staleness import orphans
@@ -74,6 +75,7 @@ def solve(names: Iterable[str], report: Callable[[Solved], None] = lambda _: Non
         report(done[-1])
     files.write(schema.path(), schema.text())
     certify(made)
+    remember()
     for path in orphans():
         (paths.root() / path).unlink()
         done.append(Solved(path, changed=True, removed=True))

@@ -122,8 +122,8 @@ def _check_input(artifact: Artifact, key: str) -> None:
     """Of a scenario that does not fit only inputs can be quoted."""
     if artifact.resolve(key) not in artifact.inputs:
         raise InputError(
-            f"{artifact.name} is infeasible: {artifact.feasibility}; to quote its results all the "
-            f"same, list it in the front matter under mlsysim, infeasible: [{artifact.name}]"
+            f"{artifact.name} is infeasible (`mlsysim show {artifact.name}` says why); to quote it "
+            f"all the same, list it in the front matter: mlsysim, infeasible: [{artifact.name}]"
         )
 
 

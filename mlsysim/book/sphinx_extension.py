@@ -12,6 +12,7 @@ from docutils import nodes
 from myst_nb.sphinx_ import Parser
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxRole
 from sphinx.util.osutil import relative_uri
@@ -198,6 +199,28 @@ def copy_downloads(app: Sphinx, exception: Exception | None) -> None:
         files.write(outdir / "_sources" / notebook.name, notebook.read_bytes())
 
 
+def contents(app: Sphinx, docname: str) -> str:
+    """A digest of all that a page is read from: its source and every file it depends on."""
+    env = app.env
+    depends = sorted(env.dependencies.get(docname, ()))
+    read_from = [Path(env.doc2path(docname)), *(Path(app.srcdir) / each for each in depends)]
+    return digest(b"".join(files.read(each) for each in read_from))
+
+
+def outdated(
+    app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
+) -> list[str]:
+    """Pages whose content is not what was read, whatever the time stamps that Sphinx goes by."""
+    then: dict[str, str] = getattr(env, "mlsysim_contents", {})
+    known = env.found_docs - added - changed - removed
+    return [name for name in known if then.get(name) != contents(app, name)]
+
+
+def remember(app: Sphinx, env: BuildEnvironment) -> None:
+    """Keep what each page was read from, for the next build."""
+    vars(env)["mlsysim_contents"] = {name: contents(app, name) for name in env.found_docs}
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register all of this with Sphinx."""
     app.add_source_parser(PageParser, override=True)
@@ -207,6 +230,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_node(
         quote, html=(visit_html, depart_html), latex=other, text=other, man=other, texinfo=other
     )
+    app.connect("env-get-outdated", outdated)
+    app.connect("env-updated", remember)
     app.connect("html-page-context", offer_notebook)
     app.connect("build-finished", remove_left_behind)
     app.connect("build-finished", copy_downloads)

@@ -120,7 +120,7 @@ class DistributedModel:
         """
         from mlsysim.solvers import search
 
-        return search.solved_grid(model, fleet, batch_size, axes, options)
+        return search.solved_grid(DistributedModel.solve, model, fleet, batch_size, axes, options)
 
     @staticmethod
     def best_layout(
@@ -151,5 +151,11 @@ class DistributedModel:
         from mlsysim.solvers import search
 
         return search.search(
-            model, fleet, batch_size, options, count=count, zero_stages=zero_stages
+            DistributedModel.solve,
+            model,
+            fleet,
+            batch_size,
+            options,
+            count=count,
+            zero_stages=zero_stages,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,8 @@ from mlsysim.errors import InputError
 from mlsysim.links import Links
 from mlsysim.registry.types import Fleet, TransformerModel
 from mlsysim.solvers.arguments import RECOMPUTATION, inputs_of
-from mlsysim.solvers.step import Inputs, Ledger, step
+from mlsysim.solvers.inputs import Inputs, Ledger
+from mlsysim.solvers.step import step
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -198,6 +199,7 @@ def _divisors(number: int) -> list[int]:
 
 
 def search(
+    solve: Callable[..., Any],
     model: TransformerModel,
     fleet: Fleet,
     batch: int,
@@ -207,7 +209,7 @@ def search(
     zero_stages: Sequence[int],
 ) -> LayoutSearch:
     """Look at every layout and keep the `count` fastest that fit the accelerator's memory."""
-    inputs, devices = shared(model, fleet, batch, options), fleet.total_accelerators
+    inputs, devices = shared(solve, model, fleet, batch, options), fleet.total_accelerators
     columns, fallen = layouts(inputs, model.kv_heads, devices, batch, zero_stages=zero_stages)
     none = sum(fallen.values())
     found = evaluate(inputs, columns, devices, batch)
@@ -231,6 +233,7 @@ def _row(columns: Columns, found: Columns, i: int) -> dict[str, Any]:
 
 
 def solved_grid(
+    solve: Callable[..., Any],
     model: TransformerModel,
     fleet: Fleet,
     batch: int,
@@ -241,7 +244,7 @@ def solved_grid(
     import pandas as pd
 
     columns, devices = grid(axes), fleet.total_accelerators
-    inputs = shared(model, fleet, batch, options)
+    inputs = shared(solve, model, fleet, batch, options)
     reasons = _reasons(model, columns, devices, batch, options)
     exists = reasons == ""
     frame = pd.DataFrame(columns)
@@ -273,12 +276,14 @@ LAYOUT = (
 
 
 def shared(
-    model: TransformerModel, fleet: Fleet, batch_size: int, options: Mapping[str, Any]
+    solve: Callable[..., Any],
+    model: TransformerModel,
+    fleet: Fleet,
+    batch_size: int,
+    options: Mapping[str, Any],
 ) -> Inputs:
-    """What all layouts of a grid share, checked as `solve` checks it."""
-    from mlsysim.solvers.distributed import DistributedModel
-
-    known = inspect.signature(DistributedModel.solve).parameters
+    """What all layouts of a grid share, checked as `solve` does, whose defaults hold too."""
+    known = inspect.signature(solve).parameters
     for name in options:
         if name not in known or name in LAYOUT:
             choices = ", ".join(each for each in known if each not in LAYOUT)

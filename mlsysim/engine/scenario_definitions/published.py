@@ -22,19 +22,6 @@ __all__ = ["PublishedStepTimesScenario", "Run"]
 FleetTable = dict[str, Fleet]
 Rows = tuple[dict[str, str], ...]
 
-_LEDGER = (
-    "forward",
-    "backward",
-    "recomputation",
-    "memory_bound",
-    "tensor_parallel",
-    "context_parallel",
-    "point_to_point",
-    "bubble",
-    "data_parallel",
-    "optimizer",
-)
-
 
 @dataclasses.dataclass(frozen=True)
 class Run:
@@ -185,10 +172,7 @@ class PublishedStepTimesScenario(Scenario):
                 "measured_s": run.measured,
                 "predicted_s": run.predicted,
                 "error": run.error,
-                **{
-                    f"{name}_s": float(part)
-                    for name, part in zip(_LEDGER, run.result.ledger, strict=True)
-                },
+                **{f"{name}_s": float(part) for name, part in run.result.ledger._asdict().items()},
             }
             for run, row in zip(self.solved, self.runs, strict=True)
         ]

@@ -14,6 +14,7 @@ from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepSc
 from mlsysim.errors import InputError, LayoutError, MlsysimError, UnknownName, nearest
 from mlsysim.outputs import output
 from mlsysim.solvers import DistributedModel
+from mlsysim.solvers.inputs import Ledger
 from mlsysim.units import Quantity, unit
 
 __all__ = ["LayoutSearchScenario", "TrainingStepSweepScenario"]
@@ -114,20 +115,8 @@ class TrainingStepSweepScenario(Scenario):
         return [row for row in self.table() if row["feasible"]]
 
 
-_LEDGER = (
-    "forward",
-    "backward",
-    "recomputation",
-    "memory_bound",
-    "tensor_parallel",
-    "context_parallel",
-    "point_to_point",
-    "bubble",
-    "data_parallel",
-    "optimizer",
-)
 _NO_TIMES: dict[str, Any] = dict.fromkeys(
-    ("step_time_s", *(f"{name}_s" for name in _LEDGER), "memory_gb", "mfu_percent"), ""
+    ("step_time_s", *(f"{name}_s" for name in Ledger._fields), "memory_gb", "mfu_percent"), ""
 )
 
 

@@ -1,0 +1,115 @@
+"""What a step is computed from, and what it gives: plain numbers, or arrays of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from mlsysim.links import Links
+from mlsysim.solvers.elementwise import Number
+
+__all__ = ["Inputs", "Ledger", "Memory", "Work", "stacked"]
+
+
+class Inputs(NamedTuple):
+    """All numbers of a step, in base units: model, hardware, layout and its options."""
+
+    layers: Number
+    hidden: Number
+    heads: Number
+    kv: Number
+    ffn: Number
+    vocabulary: Number
+    gated: Number
+    layer_parameters: Number
+    embedding_parameters: Number
+    head_parameters: Number
+    tied_parameters: Number
+    seq_len: Number
+    node_size: Number
+    links: Links
+    peak: Number
+    core_peak: Number
+    memory_rate: Number
+    capacity: Number
+    efficiency: Number
+    half_work: Number
+    memory_efficiency: Number
+    overlap_exposure: Number
+    tensor: Number
+    context: Number
+    pipeline: Number
+    data: Number
+    interleaving: Number
+    microbatch: Number
+    microbatches: Number
+    sequence_parallel: Number
+    fused_attention: Number
+    repeats_core: Number
+    repeats_all: Number
+    slots_for_ends: Number
+    overlap_data: Number
+    overlap_tensor: Number
+    zero_stage: Number
+    bytes_per_param: Number
+    gradient_bytes: Number
+
+
+def stacked(all_inputs: Sequence[Inputs]) -> Inputs:
+    """Many inputs as one, every number an array over them."""
+    import numpy as np
+
+    def column(values: Sequence[Any]) -> Any:
+        return np.array(values, dtype=bool if isinstance(values[0], bool) else float)
+
+    links = Links(*map(column, zip(*(each.links for each in all_inputs), strict=True)))
+    columns = {
+        name: column([getattr(each, name) for each in all_inputs])
+        for name in Inputs._fields
+        if name != "links"
+    }
+    return Inputs(**columns, links=links)
+
+
+class Ledger(NamedTuple):
+    """Exposed seconds of one step on its critical path; they add up to it in this order."""
+
+    forward: Number
+    backward: Number
+    recomputation: Number
+    memory_bound: Number
+    tensor_parallel: Number
+    context_parallel: Number
+    point_to_point: Number
+    bubble: Number
+    data_parallel: Number
+    optimizer: Number
+
+    @property
+    def total(self) -> Number:
+        """Seconds of the step: the entries added in the order in which they are declared."""
+        total: Number = 0.0
+        for entry in self:
+            total = total + entry
+        return total
+
+
+class Memory(NamedTuple):
+    """Bytes on the fullest accelerator, by kind."""
+
+    weights: Number
+    gradients: Number
+    optimizer: Number
+    activations: Number
+
+    @property
+    def total(self) -> Number:
+        """Bytes in all."""
+        return self.weights + self.gradients + self.optimizer + self.activations
+
+
+class Work(NamedTuple):
+    """FLOP of the whole step over all accelerators: by the model's definition, and as executed."""
+
+    model: Number
+    executed: Number

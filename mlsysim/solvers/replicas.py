@@ -1,0 +1,85 @@
+"""What the replicas do once per step: reduce gradients, gather weights, and update the state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlsysim.solvers import collectives, kernels, memory, pipeline
+from mlsysim.solvers.elementwise import Number, choose, larger, smaller
+from mlsysim.solvers.inputs import Inputs
+from mlsysim.solvers.layer import Parts
+
+__all__ = ["over_replicas", "stage_kinds"]
+
+
+def over_replicas(
+    x: Inputs, parts_of: Parts, stages: pipeline.Stages
+) -> tuple[Number, Number, Number]:
+    """Seconds of the optimizer, of the exposed and of the hidden part of the replicas' collectives.
+
+    Gradients are reduced once a step; from ZeRO stage 1 on each replica updates its share and the
+    weights are gathered again, behind the first forward pass. Stage 2 keeps no whole gradients, so
+    every microbatch reduces its own; stage 3 keeps no whole weights, so every microbatch gathers
+    them twice (Rajbhandari et al. 2020). The stages end one after the other, the first stage last.
+    """
+    layer, head, bandwidth = parts_of.layer, parts_of.head, parts_of.bandwidth
+    replicas = x.data * x.context
+    group = collectives.group_of(replicas, x.tensor, x.node_size)
+    sharded = x.zero_stage >= 1
+    interleaved = x.interleaving > 1
+    waves = choose(interleaved, smaller(x.pipeline, x.microbatches), 1)
+    more_gradients = choose(x.zero_stage >= 2, x.microbatches - 1.0, 0.0)
+    more_weights = choose(x.zero_stage >= 3, x.microbatches - 1.0, 0.0)
+    exposed: Number = 0.0
+    longest: Number = 0.0
+    largest: Number = 0.0
+    ended: Number = 0.0
+    for layers, count, parameters, head_share in stage_kinds(x, stages):
+        gradients = collectives.all_gather_time(x.gradient_bytes * parameters, group, x.links)
+        weights = collectives.all_gather_time(memory.WEIGHT_BYTES * parameters, group, x.links)
+        gradients = choose(sharded, gradients, 2.0 * gradients)
+        weights = choose(sharded, weights, 0.0)
+        parts = larger(choose(interleaved, x.interleaving, layers), 1)
+        free = waves * (1.0 - 1.0 / parts)
+        back = layers * layer.backward_pass + head_share * (2.0 / 3.0 * head)
+        front = layers * layer.forward_pass + head_share * (head / 3.0)
+        # What is gathered in the backward pass shares links and window with what is reduced.
+        load = gradients + choose(x.zero_stage >= 3, weights, 0.0)
+        left = (
+            pipeline.exposed_reduction(load, back * free, parts, ended, overlap=x.overlap_data)
+            + pipeline.exposed_reduction(weights, front * free, parts, 0.0, overlap=x.overlap_data)
+            + more_gradients * _beyond(x, load, back)
+            + more_weights * _beyond(x, weights, front)
+        )
+        every = load * (1.0 + more_gradients) + weights * (1.0 + more_weights)
+        present = count > 0
+        exposed = larger(exposed, choose(present, left, 0.0))
+        longest = larger(longest, choose(present, every, 0.0))
+        largest = larger(largest, choose(present, parameters, 0.0))
+        ended = ended + count * back
+    shards = choose(sharded, replicas, 1)
+    update = kernels.optimizer_moved_bytes(largest / shards, x.gradient_bytes) / bandwidth
+    return update, exposed, larger(longest - exposed, 0.0)
+
+
+def _beyond(x: Inputs, collective: Number, window: Number) -> Number:
+    """Seconds of a collective of every microbatch that its own pass does not hide."""
+    return choose(x.overlap_data, larger(collective - window, 0.0), collective)
+
+
+def stage_kinds(
+    x: Inputs, stages: pipeline.Stages
+) -> Iterator[tuple[Number, Number, Number, float]]:
+    """For stages of each kind from front to back: layers, how many, parameters a rank, and head.
+
+    The embedding is on the first stage; the last one has the output matrix, its own or a copy.
+    """
+    one_stage = x.pipeline == 1
+    output = x.head_parameters + choose(one_stage, x.embedding_parameters, x.tied_parameters)
+    for layers, count, extra, head in (
+        (stages.first, stages.n_first, x.embedding_parameters, 0.0),
+        (stages.more, stages.n_more, 0, 0.0),
+        (stages.base, stages.n_base, 0, 0.0),
+        (stages.last, 1, output, 1.0),
+    ):
+        yield layers, count, (layers * x.layer_parameters + extra) / x.tensor, head
