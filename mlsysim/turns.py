@@ -14,6 +14,9 @@ from mlsysim import files, paths
 # Set by the Snakefile for the jobs that it starts.
 BUILD = "MLSYSIM_BUILD"
 
+# The build locks that this process holds.
+_HELD: dict[Path, int] = {}
+
 __all__ = ["BUILD", "job", "wait_for_other_builds"]
 
 
@@ -23,9 +26,11 @@ def wait_for_other_builds() -> None:
     Jobs run on for a moment when the build that started them is killed; what they write is right
     for what they read, but it must not land on top of what a later build makes.
     """
-    held = os.open(
-        _lock("build"), os.O_RDWR | os.O_CREAT
-    )  # never closed: held for the life of the process
+    lock = _lock("build")
+    if lock in _HELD:
+        return
+    # Never closed: held for the life of the process.
+    held = _HELD[lock] = os.open(lock, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +15,11 @@ import pytest
 
 from mlsysim import paths
 from mlsysim.cli import main
-from tests.conftest import Run, copy_project
+from mlsysim.turns import BUILD
+from tests.conftest import FIT, SCENARIOS, Run, copy_project
 
 STEP = "DenseLLMPretrainingStep"
-NAMES = [STEP, f"{STEP}A100", "DenseLLMReplica", "DenseLLMReplicaA100"]
+NAMES = sorted(SCENARIOS)
 
 
 @dataclass(frozen=True)
@@ -170,10 +174,10 @@ def test_show_as_json_is_the_artifact_or_one_entry_of_it(say: Say) -> None:
 
 def test_show_warns_of_a_stale_artifact_with_the_reason(solved: Path, say: Say) -> None:
     path = solved / "scenarios" / f"{STEP}.toml"
-    path.write_text(path.read_text("utf-8").replace("value = 0.7", "value = 0.6"), "utf-8")
+    path.write_text(path.read_text("utf-8").replace("value = 512", "value = 256"), "utf-8")
     said = say("show", f"{STEP}.step_time")
     assert "STALE" in said.out.splitlines()[0]
-    assert "local_efficiency: 0.7 -> 0.6" in said.out.splitlines()[0]
+    assert "batch_divisor: 512 seq -> 256 seq" in said.out.splitlines()[0]
     assert say("show", STEP, "--json").data["stale"]
 
 
@@ -237,7 +241,7 @@ def test_status_names_an_artifact_that_no_scenario_makes(solved: Path, say: Say)
     orphan = solved / "results" / "scenarios" / "Gone.json"
     orphan.write_text("{}", "utf-8")
     assert artifacts_in(say("status", "--json").data) == {
-        "results/scenarios/Gone.json": ["no scenario makes it; remove it"]
+        "results/scenarios/Gone.json": ["no scenario makes it; the next build removes it"]
     }
 
 
@@ -268,6 +272,7 @@ def test_verify_names_what_differs_and_how_and_ends_with_1(solved: Path, say: Sa
         f"same as printed: {STEP}A100 (the same content, laid out otherwise)",
         "missing: DenseLLMReplica",
         "different: DenseLLMReplicaA100 (not readable JSON)",
+        f"identical: {FIT}",
         "different: results/artifact.schema.json",
     ]
     assert {each["name"]: each["verdict"] for each in say("verify", "--json").data} == {
@@ -275,6 +280,7 @@ def test_verify_names_what_differs_and_how_and_ends_with_1(solved: Path, say: Sa
         f"{STEP}A100": "same as printed",
         "DenseLLMReplica": "missing",
         "DenseLLMReplicaA100": "different",
+        FIT: "identical",
         "results/artifact.schema.json": "different",
     }
 
@@ -314,6 +320,23 @@ def test_a_process_ends_with_its_code_and_puts_errors_on_stderr_without_a_traceb
     assert "Traceback" not in done.stderr
 
 
+def test_two_commands_in_one_process_do_not_wait_for_each_other(root: Path) -> None:
+    text = "from mlsysim.cli import main; print(main(['verify']), main(['solve', '--all']), end='')"
+    text += "; print(main(['solve', '--all', '--json']))"
+    environment = {k: v for k, v in os.environ.items() if k != BUILD}
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        cwd=root,
+        env={**environment, "PYTHONPATH": str(paths.PACKAGE.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=20,
+    )
+    assert done.stdout.endswith("]\n0\n")
+    assert "waiting" not in done.stderr
+
+
 def test_a_root_that_does_not_exist_is_refused_and_not_made(tmp_path: Path, run: Run) -> None:
     nowhere = tmp_path / "nowhere"
     for command in (("list",), ("solve", "--all"), ("verify",)):
@@ -329,7 +352,7 @@ def test_outside_any_project_the_checkout_of_the_package_is_meant(
     done = run(tmp_path, "list", package=package, MLSYSIM_ROOT="")
     assert done.returncode == 1
     assert "MLSYSIM_ROOT" in done.stderr
-    assert run(tmp_path, "list", MLSYSIM_ROOT="").stdout.startswith(STEP)
+    assert STEP in run(tmp_path, "list", MLSYSIM_ROOT="").stdout
 
 
 def test_the_package_of_another_checkout_is_refused_where_it_would_mix_results(

@@ -17,8 +17,9 @@ import pytest
 
 from mlsysim import Scenarios, paths, read
 from mlsysim.artifacts.canonical import digest
+from mlsysim.artifacts.lock import read_lock
 from mlsysim.artifacts.solving import solve, verify
-from mlsysim.artifacts.staleness import judge, read_lock, stale
+from mlsysim.artifacts.staleness import judge, stale
 from mlsysim.cli import main
 from mlsysim.engine.scenario_types import PublishedStepTimesScenario
 from mlsysim.errors import InputError, MlsysimError

@@ -13,6 +13,7 @@ import pytest
 from mlsysim import Fleets, Hardware, Models, paths
 from mlsysim.errors import UnknownName
 from mlsysim.registry.collections import Collection
+from mlsysim.registry.types import Accelerator
 from mlsysim.units import quantity, to_si, unit_text
 from tests.conftest import REPOSITORY
 
@@ -49,6 +50,10 @@ def test_every_value_has_a_source_that_the_bibliography_holds_or_a_reason(path: 
             assert colon, key
             assert len(reason.split()) > 2, f"{key}: no reason"
             continue
+        if source.startswith("Scenarios."):  # which test_published.py compares with its output
+            scenario = source.removeprefix("Scenarios.").partition(",")[0]
+            assert (REPOSITORY / "scenarios" / f"{scenario}.toml").is_file(), key
+            continue
         for part in source.split(";"):
             cited, comma, place = part.strip().partition(",")
             assert cited in known, f"{key} cites {cited!r}"
@@ -58,7 +63,7 @@ def test_every_value_has_a_source_that_the_bibliography_holds_or_a_reason(path: 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_what_is_measured_has_a_unit_and_what_is_counted_has_none(path: Path) -> None:
-    dimensioned = re.compile(r"capacity|bandwidth|latency|rates\.|^parameters$")
+    dimensioned = re.compile(r"capacity|bandwidth|latency|rates\.|^parameters$|half_work")
     for key, value, _source in leaves(tomllib.loads(path.read_text("utf-8"))):
         if "efficiency" not in key and dimensioned.search(key):
             assert unit_text(quantity(value)), key
@@ -97,10 +102,12 @@ def test_bandwidths_count_one_direction(node: str, both_ways: str, port: str) ->
 
 def test_a_fabric_is_as_fast_as_the_ports_of_the_nodes_on_it() -> None:
     for name in Fleets:
-        assert Fleets[name].fabric.port_bandwidth == Fleets[name].node.nic_bandwidth
-        # Eight ports for eight accelerators, so each has one at the efficiency of the fabric.
-        one = to_si(Fleets[name].node.nic_bandwidth) * Fleets[name].fabric.bandwidth_efficiency
-        assert Fleets[name].network_rate == pytest.approx(one)
+        node, fabric = Fleets[name].node, Fleets[name].fabric
+        assert fabric.port_bandwidth == node.nic_bandwidth
+        # The accelerators of a node share its ports, which reach the efficiency of the fabric.
+        reached = to_si(node.nic_bandwidth) * fabric.bandwidth_efficiency
+        share = reached / fabric.oversubscription * node.nics / node.accelerators
+        assert Fleets[name].links.network_rate == pytest.approx(share)
 
 
 # The label on the box in decimal GB; the device offers 1 to 7 % more, since the label counts GiB
@@ -129,8 +136,24 @@ def test_an_accelerator_reads_its_whole_memory_in_tens_of_milliseconds() -> None
         assert 0.01 < (part.memory_capacity / part.memory_bandwidth).to("s").magnitude < 0.1
 
 
-def test_the_reference_fleets_have_1024_accelerators() -> None:
-    assert {Fleets[name].total_accelerators for name in Fleets} == {1024}
+def test_a_fleet_has_as_many_accelerators_as_its_name_says() -> None:
+    for name in Fleets:
+        if re.search(r"_\d+$", name):
+            assert Fleets[name].total_accelerators == int(name.rpartition("_")[2]), name
+    for name in ("DGX_A100_1024", "DGX_H100_1024"):
+        assert Fleets[name].total_accelerators == 1024
+
+
+def test_an_accelerator_has_efficiencies_that_a_kernel_can_reach() -> None:
+    for name in Hardware:
+        part = Hardware[name]
+        if isinstance(part, Accelerator):
+            assert 0.5 < part.matrix_efficiency < 0.95, name
+            assert 0.2 < part.memory_efficiency <= 1, name
+            assert 0 <= part.overlap_exposure <= 1, name
+            assert 1e9 < part.half_work_flops < 1e12, (
+                name
+            )  # a layer of 7B at 2,048 tokens does 1e12
 
 
 @pytest.mark.parametrize("collection", COLLECTIONS, ids=repr)

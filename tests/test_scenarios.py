@@ -154,7 +154,7 @@ def test_the_result_is_what_the_solver_gives_for_the_declared_inputs(
             batch_size=1536,
             seq_len=2048,
             precision="bf16",
-            efficiency=0.7,
+            efficiency=case.local_efficiency,
             bytes_per_param=quantity("16 B"),
             tp_size=8,
             pp_size=8,
@@ -162,6 +162,7 @@ def test_the_result_is_what_the_solver_gives_for_the_declared_inputs(
             sequence_parallel=True,
             fused_attention=True,
             overlap_comm=True,
+            overlap_tp_comm=True,
         )
         assert solved.step_latency_total == case.result.step_latency_total
         assert solved.ledger == case.result.ledger
@@ -242,7 +243,7 @@ def test_the_three_named_scenarios_of_the_reference_differ_as_they_say() -> None
     assert old.fleet.node.accelerator.name == "A100_SXM_80GB"
     assert (old.tensor_parallel, old.data_parallel) == (step.tensor_parallel, step.data_parallel)
     changed = {field for field, value in fields_of(old).items() if value != getattr(step, field)}
-    assert changed == {"replica", "fleet"}
+    assert changed == {"replica", "fleet", "local_efficiency"}
     assert to_si(old.step_time) > 2 * to_si(step.step_time)
 
 

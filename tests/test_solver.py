@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mlsysim.artifacts.canonical import rounded
 from mlsysim.solvers import DistributedResult, pipeline
 from mlsysim.solvers.collectives import group_of
-from mlsysim.units import Quantity, quantity, to_si, unit
+from mlsysim.units import is_quantity, quantity, to_si, unit
 from tests.cases import ROUNDING, Case, any_case, cases, fleet_of, model_of, reference_fleet
 from tests.conftest import vary
 
@@ -289,7 +289,7 @@ def faster_by(case: Case, name: str, factor: float) -> Case:
         return case.with_fleet(overlap_exposure=accelerator.overlap_exposure / factor)
     part: Any = next(p for p in (accelerator, node, fleet.fabric) if hasattr(p, name))
     value = getattr(part, name) * factor
-    return case.with_fleet(**{name: value if isinstance(value, Quantity) else min(1.0, value)})
+    return case.with_fleet(**{name: value if is_quantity(value) else min(1.0, value)})
 
 
 @pytest.mark.parametrize(

@@ -190,6 +190,72 @@ def test_the_ring_of_keys_and_values_takes_what_hand_arithmetic_says() -> None:
     assert to_si(slow.solve().cp_communication_latency) == pytest.approx(3 * 2 * 3 * hop)
 
 
+@pytest.mark.parametrize(("fused", "backward"), [(True, 2.5), (False, 2.0)])
+def test_a_ring_hides_behind_as_much_of_the_core_as_runs(*, fused: bool, backward: float) -> None:
+    # The core is 2 s^2 h FLOP forward in a fused kernel and 4 s^2 h in another, on two ranks each
+    # of tensor and context parallelism; backward it takes 2.5 times that in the one, twice in the
+    # other. A slow network leaves most of the ring exposed.
+    case = hand_case(cp_size=2, pp_size=1, fused_attention=fused, seq_len=4096)
+    case = case.with_fleet(
+        rates={"bf16": "20 TFLOP/s"}, half_work="0 GFLOP", nic_bandwidth="1 GB/s"
+    )
+    core = (2 if fused else 4) * 4096**2 * 128 / 4 / 10e12
+    ring = 5e-6 + 2 * 2 * 2048 * 128 / 2 / 0.5e9
+    assert ring > 1.25 * core
+    exposed = ring - core + 2 * ring - backward * core
+    assert to_si(case.solve().cp_communication_latency) == pytest.approx(3 * 2 * exposed)
+
+
+def tiny_case(**changes: object) -> Case:
+    """Layers of no size on accelerators that are nodes of their own, all on the network."""
+    model = model_of(
+        layers=9,
+        hidden_size=32,
+        attention_heads=1,
+        kv_heads=1,
+        ffn_hidden_size=64,
+        vocabulary_size=1,
+    )
+    fleet = fleet_of(
+        accelerators=1,
+        node_count=6,
+        bandwidth_efficiency=1.0,
+        memory_efficiency=1.0,
+        half_work="0.1 GFLOP",
+    )
+    arguments = {
+        "batch_size": 6,
+        "seq_len": 128,
+        "precision": "bf16",
+        "efficiency": 1.0,
+        "bytes_per_param": quantity("16 B"),
+        "pp_size": 3,
+        "v_stages": 3,
+        "microbatch_count": 3,
+    }
+    return Case(model, fleet, {**arguments, **changes})
+
+
+@pytest.mark.parametrize("stage", range(4))
+def test_the_replicas_collectives_hide_behind_no_microbatch_twice(stage: int) -> None:
+    # No stage ends before the first one, which sets what is exposed, so all that hides does so
+    # behind its own computing: the windows of all microbatches together are no longer than that.
+    result = tiny_case(zero_stage=stage).solve()
+    computing = sum(to_si(getattr(result, n)) for n in ("forward", "backward", "memory_bound"))
+    assert 0 < to_si(result.dp_communication_hidden) <= computing
+    faster = tiny_case(zero_stage=stage).with_fleet(half_work="0.05 GFLOP")
+    assert faster.seconds() <= tiny_case(zero_stage=stage).seconds()
+
+
+def test_a_longer_core_under_an_exposed_ring_never_makes_the_step_faster() -> None:
+    # As many tokens in one sequence as in two of half its length; the ring takes as long.
+    split = {"cp_size": 2, "pp_size": 1, "v_stages": 1, "fused_attention": True}
+    shorter = tiny_case(**split, microbatch_count=1, seq_len=2048, batch_size=6)
+    longer = tiny_case(**split, microbatch_count=1, seq_len=4096, batch_size=3)
+    assert to_si(longer.solve().cp_communication_latency) > 0
+    assert longer.seconds() >= shorter.seconds()
+
+
 def test_a_collective_over_nodes_sends_each_byte_over_the_network_once_for_each_rank() -> None:
     # Two ranks in each of three nodes gather 600 bytes: each fetches the parts of its own rank from
     # two other nodes, 2 x 100 bytes at 10 B/s, then one half from its neighbour, 300 at 100 B/s.
@@ -211,9 +277,7 @@ def test_a_bubble_is_the_wait_for_all_other_stages_also_where_they_are_uneven() 
 
 def test_a_reduction_hides_behind_its_own_last_backward_pass_and_those_of_earlier_stages() -> None:
     def exposed(reduction: float, window: float, parts: int, later: float) -> float:
-        return float(
-            pipeline.exposed_reduction(reduction, window, parts, later, overlap=True)  # type: ignore[arg-type]
-        )
+        return float(pipeline.exposed_reduction(reduction, window, parts, later, overlap=True))
 
     # The second stage: half a second of its own and two seconds of the first hide 2.5 of 5.
     assert exposed(5.0, 0.5, 2, 2.0) == 2.5

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from mlsysim import units
-from mlsysim.errors import InputError
+from mlsysim.errors import InputError, LayoutError
 from mlsysim.registry.types import Fleet, TransformerModel
 from mlsysim.solvers.layout import Layout, layout_of
 from mlsysim.solvers.step import Inputs
@@ -37,6 +37,10 @@ def inputs_of(given: Mapping[str, Any]) -> tuple[Inputs, Layout]:
         "zero_stage": (g.zero_stage, (0, 1, 2, 3)),
     }
     _check(g.model, g.fleet, g.efficiency, flags, words)
+    if g.stage_split == "slots" and g.v_stages != 1:
+        raise LayoutError(
+            f"stage_split slots with v_stages {g.v_stages}: interleaved parts are equal in layers"
+        )
     per_param = _bytes_per_param(g.bytes_per_param, _BYTES[g.gradient_precision])
     layout = layout_of(
         g.model,
@@ -128,7 +132,7 @@ def _check(
         if type(flag) is not bool:
             raise InputError(f"{name} = {flag!r}: expected true or false")
     for name, (word, choices) in words.items():
-        if type(word) is bool or word not in [*choices]:
+        if type(word) not in (str, int) or word not in [*choices]:
             raise InputError(f"{name} = {word!r}: expected one of {', '.join(map(str, choices))}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mlsysim.solvers import collectives, flops, kernels
-from mlsysim.solvers.elementwise import Number, choose, larger
+from mlsysim.solvers.elementwise import Number, choose, larger, smaller
 from mlsysim.solvers.inputs import Inputs
 
 __all__ = ["Layer", "Parts", "parts_of"]
@@ -15,7 +15,11 @@ _ACTIVATION_BYTES = 2.0
 
 
 class Layer(NamedTuple):
-    """Seconds of one layer and microbatch on one rank."""
+    """Seconds of one layer and microbatch on one rank.
+
+    `context` is what the attention core leaves exposed of the ring, `network_forward` and
+    `network_backward` are the parts of it that run behind the core and keep the network busy.
+    """
 
     forward: Number
     backward: Number
@@ -24,7 +28,20 @@ class Layer(NamedTuple):
     memory_backward: Number
     exchange_forward: Number
     exchange_backward: Number
+    exchange_hidden: Number
     context: Number
+    network_forward: Number
+    network_backward: Number
+
+    @property
+    def forward_window(self) -> Number:
+        """Seconds of the forward pass in which the network is free."""
+        return self.forward_pass - self.network_forward
+
+    @property
+    def backward_window(self) -> Number:
+        """Seconds of the backward pass in which the network is free."""
+        return self.backward_pass - self.network_backward
 
     @property
     def forward_pass(self) -> Number:
@@ -49,7 +66,6 @@ class Parts(NamedTuple):
     head_forward: Number
     head_memory: Number
     hand_over: Number
-    exchange_hidden: Number
     bandwidth: Number
 
     @property
@@ -72,14 +88,12 @@ def parts_of(x: Inputs) -> Parts:
         collectives.group_of(x.tensor, 1, x.node_size),
         x.links,
     )
-    exposed = choose(x.overlap_tensor, x.overlap_exposure, 1.0)
     head_work = flops.logits_flops(tokens, x.hidden, x.vocabulary) / x.tensor
     return Parts(
-        layer=_layer(x, tokens, matrices, (rate, core_rate), bandwidth, all_reduce * exposed),
+        layer=_layer(x, tokens, matrices, (rate, core_rate), bandwidth, all_reduce),
         head_forward=head_work / (x.core_peak * x.efficiency),
         head_memory=kernels.logits_moved_bytes(tokens, x.vocabulary, x.tensor) / bandwidth,
         hand_over=_hand_over(x, tokens),
-        exchange_hidden=all_reduce * (1.0 - exposed),
         bandwidth=bandwidth,
     )
 
@@ -115,36 +129,52 @@ def _layer(
         fused_attention=x.fused_attention,
     )
     rate, core_rate = rates
-    forward = matrices / rate + core / core_rate
+    products, core_forward = matrices / rate, core / core_rate
     # A fused kernel computes the scores again in its backward pass: five products to two
     # (Dao et al. 2022), not four.
-    backward = 2.0 * (matrices / rate) + choose(x.fused_attention, 2.5, 2.0) * (core / core_rate)
+    core_backward = choose(x.fused_attention, 2.5, 2.0) * core_forward
+    forward = products + core_forward
     memory_forward = (moved + core_moved) / bandwidth
-    again = choose(x.repeats_all, forward, choose(x.repeats_core, core / core_rate, 0.0))
+    again = choose(x.repeats_all, forward, choose(x.repeats_core, core_forward, 0.0))
     memory_again = choose(
         x.repeats_all, memory_forward, choose(x.repeats_core, core_moved / bandwidth, 0.0)
     )
+    ahead = 2.0 * all_reduce
+    back = choose(x.repeats_all, 4.0, 2.0) * all_reduce
+    # Exchanges run behind matrix products, the context-parallel ring behind the attention core.
+    ahead_exposed = _exposed(x, ahead, products)
+    back_exposed = _exposed(x, back, choose(x.repeats_all, 3.0, 2.0) * products)
+    ring, ring_group = _ring(x, tokens)
+    across = choose(ring_group.nodes > 1, 1.0, 0.0)
     return Layer(
         forward=forward,
-        backward=backward,
+        backward=2.0 * products + core_backward,
         recomputation=again,
         memory_forward=memory_forward,
         memory_backward=2.0 * memory_forward + memory_again,
-        exchange_forward=2.0 * all_reduce,
-        exchange_backward=choose(x.repeats_all, 4.0, 2.0) * all_reduce,
-        context=_context_exchange(x, tokens, core / core_rate),
+        exchange_forward=ahead_exposed,
+        exchange_backward=back_exposed,
+        exchange_hidden=(ahead - ahead_exposed) + (back - back_exposed),
+        context=larger(ring - core_forward, 0.0) + larger(2.0 * ring - core_backward, 0.0),
+        network_forward=across * smaller(ring, core_forward),
+        network_backward=across * smaller(2.0 * ring, core_backward),
     )
 
 
-def _context_exchange(x: Inputs, tokens: Number, core: Number) -> Number:
-    """Seconds of the context-parallel ring of keys and values that the core leaves exposed.
+def _exposed(x: Inputs, exchange: Number, products: Number) -> Number:
+    """Seconds of an exchange that stay exposed: a share, or what outlasts the products."""
+    left = larger(x.overlap_exposure * exchange, exchange - products)
+    return choose(x.overlap_tensor, left, exchange)
 
-    Forward they go round once, backward they and their gradients do.
+
+def _ring(x: Inputs, tokens: Number) -> tuple[Number, collectives.Group]:
+    """Seconds in which keys and values go round the context-parallel ring once, and the ring.
+
+    They do so forward; backward they and their gradients do.
     """
     size = _ACTIVATION_BYTES * 2.0 * tokens * x.kv / x.tensor
     group = collectives.group_of(x.context, x.tensor, x.node_size)
-    ring = (x.context - 1) * collectives.point_to_point_time(size, group, x.links)
-    return larger(ring - core, 0.0) + larger(2.0 * ring - 2.5 * core, 0.0)
+    return (x.context - 1) * collectives.point_to_point_time(size, group, x.links), group
 
 
 def _hand_over(x: Inputs, tokens: Number) -> Number:

@@ -27,7 +27,11 @@ def over_replicas(
     group = collectives.group_of(replicas, x.tensor, x.node_size)
     sharded = x.zero_stage >= 1
     interleaved = x.interleaving > 1
+    # An interleaved schedule ends part by part, each with a microbatch of every stage; what every
+    # microbatch sends for itself has the window of that microbatch alone.
     waves = choose(interleaved, smaller(x.pipeline, x.microbatches), 1)
+    waves_back = choose(x.zero_stage >= 2, 1, waves)
+    waves_front = choose(x.zero_stage >= 3, 1, waves)
     more_gradients = choose(x.zero_stage >= 2, x.microbatches - 1.0, 0.0)
     more_weights = choose(x.zero_stage >= 3, x.microbatches - 1.0, 0.0)
     exposed: Number = 0.0
@@ -40,16 +44,18 @@ def over_replicas(
         gradients = choose(sharded, gradients, 2.0 * gradients)
         weights = choose(sharded, weights, 0.0)
         parts = larger(choose(interleaved, x.interleaving, layers), 1)
-        free = waves * (1.0 - 1.0 / parts)
+        free = 1.0 - 1.0 / parts
         back = layers * layer.backward_pass + head_share * (2.0 / 3.0 * head)
-        front = layers * layer.forward_pass + head_share * (head / 3.0)
+        window_back = layers * layer.backward_window + head_share * (2.0 / 3.0 * head)
+        window_front = layers * layer.forward_window + head_share * (head / 3.0)
         # What is gathered in the backward pass shares links and window with what is reduced.
         load = gradients + choose(x.zero_stage >= 3, weights, 0.0)
+        last, first = waves_back * window_back * free, waves_front * window_front * free
         left = (
-            pipeline.exposed_reduction(load, back * free, parts, ended, overlap=x.overlap_data)
-            + pipeline.exposed_reduction(weights, front * free, parts, 0.0, overlap=x.overlap_data)
-            + more_gradients * _beyond(x, load, back)
-            + more_weights * _beyond(x, weights, front)
+            pipeline.exposed_reduction(load, last, parts, ended, overlap=x.overlap_data)
+            + pipeline.exposed_reduction(weights, first, parts, 0.0, overlap=x.overlap_data)
+            + more_gradients * _beyond(x, load, window_back)
+            + more_weights * _beyond(x, weights, window_front)
         )
         every = load * (1.0 + more_gradients) + weights * (1.0 + more_weights)
         present = count > 0

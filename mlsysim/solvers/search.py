@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mlsysim.errors import InputError
+from mlsysim.errors import InputError, LayoutError
 from mlsysim.links import Links
 from mlsysim.registry.types import Fleet, TransformerModel
 from mlsysim.solvers.arguments import RECOMPUTATION, inputs_of
@@ -125,6 +125,11 @@ def grid(axes: Mapping[str, Sequence[Any]]) -> Columns:
     for name, given in zip(AXES, values, strict=True):
         if not given:
             raise InputError(f"axis {name} has no values")
+        for value in given if name != "activation_recomputation" else ():
+            if type(value) is not int or not -(2**53) < value < 2**53:
+                raise InputError(f"axis {name}: {value!r} is no whole number")
+            if name == "zero_stage" and value not in (0, 1, 2, 3):
+                raise InputError(f"axis zero_stage: {value}: expected one of 0, 1, 2, 3")
     values[5] = [_word(word) for word in values[5]]
     table = np.array([*itertools.product(*values)])
     return {name: table[:, i] for i, name in enumerate(AXES)}
@@ -216,6 +221,8 @@ def search(
     fits = found["feasible"]
     fallen["does not fit the memory"] = int((~fits).sum())
     time = np.where(fits, found["step_time"], np.inf)
+    if not fits.any():
+        raise LayoutError(f"none of {len(time)} layouts fits the memory of the accelerator")
     order = np.argsort(time, kind="stable")[: min(count, int(fits.sum()))]
     return LayoutSearch(
         best=[_row(columns, found, int(i)) for i in order],
@@ -319,6 +326,10 @@ def _reasons(
     """Why each layout of a grid cannot exist; empty where it can."""
     tensor, context, stages = (columns[name] for name in ("tp_size", "cp_size", "pp_size"))
     parts, size = columns["v_stages"], columns["microbatch_size"]
+    below = np.minimum.reduce([tensor, context, stages, parts, size]) < 1
+    tensor, context, stages, parts, size = (
+        np.maximum(count, 1) for count in (tensor, context, stages, parts, size)
+    )
     seq_len = options["seq_len"]
     replica = tensor * context * stages
     data = np.maximum(devices // np.maximum(replica, 1), 1)
@@ -327,7 +338,7 @@ def _reasons(
     interleaved = parts > 1
     reasons = np.full(len(tensor), "", dtype=object)
     checks = (
-        (np.minimum.reduce([tensor, context, stages, parts, size]) < 1, "a count below 1"),
+        (below, "a count below 1"),
         (replica > devices, "more accelerators than the fleet has"),
         (
             (model.attention_heads % tensor != 0)

@@ -53,8 +53,7 @@ def times(x: Inputs) -> tuple[Ledger, Number, Number]:
     )
     optimizer, data_exposed, data_hidden = over_replicas(x, parts, stages)
     ledger = _ledger(x, parts, layers, has_head, bubble, data_exposed, optimizer)
-    exchanges = choose(x.repeats_all, 6.0, 4.0)
-    hidden = x.microbatches * layers * exchanges * parts.exchange_hidden
+    hidden = x.microbatches * layers * layer.exchange_hidden
     return ledger, data_hidden, hidden
 
 

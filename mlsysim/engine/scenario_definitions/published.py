@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from mlsysim import units
 from mlsysim.declared import declared, record
 from mlsysim.engine.scenario import Scenario
-from mlsysim.errors import InputError, nearest
+from mlsysim.errors import InputError, LayoutError, MlsysimError, UnitError, nearest
 from mlsysim.outputs import output
 from mlsysim.registry.types import Fleet, TransformerModel
 from mlsysim.solvers import DistributedModel, DistributedResult
@@ -21,6 +22,17 @@ __all__ = ["PublishedStepTimesScenario", "Run"]
 # A table of named fleets, and the rows of a CSV file.
 FleetTable = dict[str, Fleet]
 Rows = tuple[dict[str, str], ...]
+
+
+# The columns that a run is made of.
+_COLUMNS = (
+    *("run", "source", "machine", "model", "parameters_billion", "layers", "hidden_size"),
+    *("attention_heads", "kv_heads", "ffn_hidden_size", "gated_mlp", "vocabulary_size", "seq_len"),
+    *("accelerators", "tp_size", "cp_size", "pp_size", "v_stages", "batch_size", "microbatch_size"),
+    *("precision", "gradient_precision", "activation_recomputation", "sequence_parallel"),
+    *("fused_attention", "zero_stage", "stage_split", "overlap_comm", "overlap_tp_comm"),
+    "step_time_s",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +79,16 @@ class PublishedStepTimesScenario(Scenario):
     bytes_per_param: Quantity = declared(
         unit="B", above=0, description="training state kept for each parameter"
     )
+
+    def check(self) -> None:
+        """Refuse a table without rows, and a row that is no run, by run and column."""
+        if not self.runs:
+            raise InputError("runs: the table has no rows")
+        names = [row.get("run") for row in self.runs]
+        twice = [name for name in names if names.count(name) > 1 and name is not None]
+        if twice:
+            raise InputError(f"run {twice[0]} stands in the table twice")
+        self.solved  # noqa: B018  each run is solved, and refused, when the scenario is made
 
     @output("%")
     def mean_error(self) -> Quantity:
@@ -180,18 +202,16 @@ class PublishedStepTimesScenario(Scenario):
     def _run(self, row: Mapping[str, str]) -> Run:
         name = row.get("run", "?")
         try:
+            _check_row(row)
             arguments = self._arguments(row)
-            measured = float(row["step_time_s"])
-            if not (math.isfinite(measured) and measured > 0):
-                raise InputError(f"step_time_s = {row['step_time_s']}: expected more than 0")
+            measured = _number(row, "step_time_s")
             result = DistributedModel.solve(**arguments)
-        except KeyError as error:
-            raise InputError(f"run {name}: the column {error} is missing") from None
-        except ValueError as error:
-            raise InputError(f"run {name}: {error}") from None
+        except MlsysimError as error:
+            raise type(error)(f"run {name}: {error}") from None
         fleet: Fleet = arguments["fleet"]
-        accelerator = fleet.node.accelerator.name
-        return Run(name, row["source"], accelerator, measured, arguments, result)
+        return Run(
+            row["run"], row["source"], fleet.node.accelerator.name, measured, arguments, result
+        )
 
     def _arguments(self, row: Mapping[str, str]) -> dict[str, Any]:
         """How DistributedModel.solve is called for a row."""
@@ -200,14 +220,17 @@ class PublishedStepTimesScenario(Scenario):
                 f"machine {row['machine']!r}; {nearest(row['machine'], self.machines)}"
             )
         fleet = self.machines[row["machine"]]
-        nodes, left = divmod(int(row["accelerators"]), fleet.node.accelerators)
+        nodes, left = divmod(_count(row, "accelerators"), fleet.node.accelerators)
         if left:
             raise InputError(f"{row['accelerators']} accelerators fill no whole nodes")
         named = fleet.node.accelerator.name
         fleet = dataclasses.replace(fleet, node_count=nodes)
-        replica = int(row["tp_size"]) * int(row["cp_size"]) * int(row["pp_size"])
-        slots = int(row["accelerators"]) // replica * int(row["microbatch_size"])
-        batch = int(row["batch_size"])
+        replica = _count(row, "tp_size") * _count(row, "cp_size") * _count(row, "pp_size")
+        data, _idle = divmod(_count(row, "accelerators"), replica)
+        if not data:
+            raise LayoutError(f"{row['accelerators']} accelerators hold no replica of {replica}")
+        slots = data * _count(row, "microbatch_size")
+        batch = _count(row, "batch_size")
         if batch % slots:
             raise InputError(f"{batch} sequences leave no whole microbatch: {batch} / {slots}")
         fleet.node.accelerator.__dict__.setdefault("name", named)
@@ -215,20 +238,20 @@ class PublishedStepTimesScenario(Scenario):
             "model": _model(row),
             "fleet": fleet,
             "batch_size": batch,
-            "seq_len": int(row["seq_len"]),
+            "seq_len": _count(row, "seq_len"),
             "precision": row["precision"],
             "efficiency": fleet.node.accelerator.matrix_efficiency,
             "bytes_per_param": self.bytes_per_param,
-            "tp_size": int(row["tp_size"]),
-            "cp_size": int(row["cp_size"]),
-            "pp_size": int(row["pp_size"]),
-            "v_stages": int(row["v_stages"]),
+            "tp_size": _count(row, "tp_size"),
+            "cp_size": _count(row, "cp_size"),
+            "pp_size": _count(row, "pp_size"),
+            "v_stages": _count(row, "v_stages"),
             "microbatch_count": batch // slots,
             "sequence_parallel": _flag(row, "sequence_parallel"),
             "fused_attention": _flag(row, "fused_attention"),
             "activation_recomputation": row["activation_recomputation"],
             "gradient_precision": row["gradient_precision"],
-            "zero_stage": int(row["zero_stage"]),
+            "zero_stage": _count(row, "zero_stage"),
             "stage_split": row["stage_split"],
             "overlap_comm": _flag(row, "overlap_comm"),
             "overlap_tp_comm": _flag(row, "overlap_tp_comm"),
@@ -238,19 +261,50 @@ class PublishedStepTimesScenario(Scenario):
 def _model(row: Mapping[str, str]) -> TransformerModel:
     """The model of a row; what moves no time is taken as in GPT-3."""
     return TransformerModel(
-        parameters=Quantity(float(row["parameters_billion"]) * 1e9, unit("param")),
-        layers=int(row["layers"]),
-        hidden_size=int(row["hidden_size"]),
-        attention_heads=int(row["attention_heads"]),
-        kv_heads=int(row["kv_heads"]),
-        ffn_hidden_size=int(row["ffn_hidden_size"]),
+        parameters=Quantity(_number(row, "parameters_billion") * 1e9, unit("param")),
+        layers=_count(row, "layers"),
+        hidden_size=_count(row, "hidden_size"),
+        attention_heads=_count(row, "attention_heads"),
+        kv_heads=_count(row, "kv_heads"),
+        ffn_hidden_size=_count(row, "ffn_hidden_size"),
         gated_mlp=_flag(row, "gated_mlp"),
-        vocabulary_size=int(row["vocabulary_size"]),
-        context_length=int(row["seq_len"]),
+        vocabulary_size=_count(row, "vocabulary_size"),
+        context_length=_count(row, "seq_len"),
         tied_embeddings=True,
         learned_positions=False,
         biases=not _flag(row, "gated_mlp"),
     )
+
+
+def _check_row(row: Mapping[Any, Any]) -> None:
+    """A row has every column of a run, and no cell beyond the header."""
+    missing = [column for column in _COLUMNS if row.get(column) is None]
+    if missing:
+        raise InputError(f"the column {missing[0]!r} is missing")
+    if None in row:
+        raise InputError(f"more cells than the header names: {row[None]}")
+
+
+def _count(row: Mapping[str, str], column: str) -> int:
+    """A whole number of at least 1 (or 0 for a ZeRO stage)."""
+    least = 0 if column == "zero_stage" else 1
+    text = row[column].strip()
+    if not re.fullmatch(r"-?[0-9]{1,15}", text):
+        raise InputError(f"{column} = {text!r}: expected a whole number")
+    if int(text) < least:
+        raise InputError(f"{column} = {text}: expected at least {least}")
+    return int(text)
+
+
+def _number(row: Mapping[str, str], column: str) -> float:
+    """A number above 0."""
+    try:
+        value = units.number(row[column])
+    except UnitError as error:
+        raise InputError(f"{column} = {row[column]}: {error}") from None
+    if not value > 0:
+        raise InputError(f"{column} = {row[column]}: expected more than 0")
+    return value
 
 
 def _flag(row: Mapping[str, str], column: str) -> bool:

@@ -85,6 +85,12 @@ class TrainingStepSweepScenario(Scenario):
         axes = [(name, _split(values)) for name, values in self._axes()]
         if not all(values for _, values in axes):
             raise InputError("values: expected at least one value for each varied input")
+        if len(dict(axes)) < len(axes):
+            raise InputError(f"second_input = {axes[1][0]!r}: it is the first one")
+        for name, values in axes:
+            twice = [value for value in values if values.count(value) > 1]
+            if twice:
+                raise InputError(f"values of {name!r}: {twice[0]} stands there twice")
         for combination in itertools.product(*(values for _, values in axes)):
             row: dict[str, Any] = dict(zip(self._names(), combination, strict=True))
             try:
@@ -179,7 +185,7 @@ class LayoutSearchScenario(Scenario):
 
     Assumptions: all layouts share the step's efficiency, overlap and kernels.
 
-    Excludes: layouts with stages of different width, and the work of moving to another layout.
+    Excludes: the work of moving to another layout, and how well a framework runs it.
     """
 
     solvers: ClassVar[tuple[type, ...]] = (DistributedModel,)
