@@ -144,6 +144,8 @@ def test_the_grid_holds_every_combination_once() -> None:
         ({"tp_size": [2.5]}, {}, ("tp_size", "2.5")),
         ({"tp_size": ["two"]}, {}, ("tp_size", "'two'")),
         ({"tp_size": [True]}, {}, ("tp_size", "True")),
+        ({"tp_size": 8}, {}, ("tp_size", "a list")),
+        ({"microbatch_size": [2**52]}, {}, ("microbatch_size", "whole number")),
     ],
     ids=str,
 )
@@ -224,3 +226,37 @@ def test_a_search_without_any_layout_says_so() -> None:
             batch_size=5,
             **{**SMALL, "seq_len": 1},
         )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragment"),
+    [
+        ({"zero_stages": (4,)}, "zero_stage 4"),
+        ({"zero_stages": ()}, "zero_stages"),
+        ({"count": -1}, "count = -1"),
+        ({"count": 1.5}, "count = 1.5"),
+    ],
+    ids=str,
+)
+def test_a_bad_argument_of_the_search_is_refused_by_name(
+    arguments: dict[str, Any], fragment: str
+) -> None:
+    with pytest.raises(MlsysimError, match=fragment):
+        DistributedModel.best_layout(
+            small().model, small().fleet, batch_size=128, **SMALL, **arguments
+        )
+
+
+def test_grid_and_search_refuse_interleaving_with_slots_as_solve_does() -> None:
+    frame = DistributedModel.solve_grid(
+        small().model,
+        small().fleet,
+        batch_size=128,
+        axes={"pp_size": [2], "v_stages": [1, 2]},
+        **{**SMALL, "stage_split": "slots"},
+    )
+    assert "embedding and head" in frame["reason"][1]
+    found = DistributedModel.best_layout(
+        small().model, small().fleet, batch_size=128, count=50, **{**SMALL, "stage_split": "slots"}
+    )
+    assert {row["v_stages"] for row in found.best} == {1}

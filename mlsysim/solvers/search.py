@@ -43,6 +43,7 @@ AXES = (
     "activation_recomputation",
     "zero_stage",
 )
+_LARGEST = 2**20  # of a count on an axis: products of three stay exact in 64 bits
 _BLOCK = 4096  # layouts evaluated together, few enough for the processor's cache
 
 Columns = dict[str, Any]
@@ -117,22 +118,31 @@ def _evaluate_block(
 
 def grid(axes: Mapping[str, Sequence[Any]]) -> Columns:
     """Every combination of the given values, an array for each axis; others are 1, none or 0."""
-    for name in axes:
+    if not isinstance(axes, Mapping):
+        raise InputError(f"axes = {axes!r}: expected values by axis, such as {{'tp_size': (4, 8)}}")
+    for name, given in axes.items():
         if name not in AXES:
             raise InputError(f"{name!r} is no axis; the axes are {', '.join(AXES)}")
+        if not isinstance(given, (list, tuple, range)):
+            raise InputError(f"axis {name} = {given!r}: expected a list of values")
     usual: dict[str, Sequence[Any]] = {"activation_recomputation": ("none",), "zero_stage": (0,)}
     values = [[*axes.get(name, usual.get(name, (1,)))] for name in AXES]
     for name, given in zip(AXES, values, strict=True):
         if not given:
             raise InputError(f"axis {name} has no values")
         for value in given if name != "activation_recomputation" else ():
-            if type(value) is not int or not -(2**53) < value < 2**53:
-                raise InputError(f"axis {name}: {value!r} is no whole number")
-            if name == "zero_stage" and value not in (0, 1, 2, 3):
-                raise InputError(f"axis zero_stage: {value}: expected one of 0, 1, 2, 3")
+            if type(value) is not int or abs(value) > _LARGEST:
+                raise InputError(f"axis {name}: {value!r} is no whole number up to {_LARGEST}")
+            if name == "zero_stage":
+                _check_zero_stage(value)
     values[5] = [_word(word) for word in values[5]]
     table = np.array([*itertools.product(*values)])
     return {name: table[:, i] for i, name in enumerate(AXES)}
+
+
+def _check_zero_stage(stage: Any) -> None:
+    if type(stage) is not int or stage not in (0, 1, 2, 3):
+        raise InputError(f"zero_stage {stage!r}: expected one of 0, 1, 2, 3")
 
 
 def _word(word: Any) -> int:
@@ -170,7 +180,9 @@ def layouts(
         elif batch % (devices // replica):
             fell("replicas do not divide the batch")
         else:
-            rows += _schedules(tensor, context, stages, layers, batch // (devices // replica), fell)
+            # Parts of an interleaved stage are equal, so embedding and head take no place in one.
+            parts = layers if not inputs.slots_for_ends else 0
+            rows += _schedules(tensor, context, stages, parts, batch // (devices // replica), fell)
     if not rows:
         raise InputError(f"no layout exists on {devices} accelerators for {batch} sequences")
     table = np.repeat(np.array(rows), len(RECOMPUTATION) * len(zero_stages), axis=0)
@@ -184,7 +196,8 @@ def _schedules(
     tensor: int, context: int, stages: int, layers: int, local: int, fell: Any
 ) -> list[tuple[int, int, int, int, int]]:
     """Microbatch sizes and interleavings of a replica whose batch is `local` sequences."""
-    parts = _divisors(layers // stages) if stages > 1 and layers % stages == 0 else [1]
+    equal = stages > 1 and layers >= stages and layers % stages == 0
+    parts = _divisors(layers // stages) if equal else [1]
     found = []
     for size, part in itertools.product(_divisors(local), parts):
         if part > 1 and (local // size) % stages:
@@ -214,6 +227,13 @@ def search(
     zero_stages: Sequence[int],
 ) -> LayoutSearch:
     """Look at every layout and keep the `count` fastest that fit the accelerator's memory."""
+    if type(count) is not int or count < 1:
+        raise InputError(f"count = {count!r}: expected a whole number of at least 1")
+    if not isinstance(zero_stages, (list, tuple, range)) or not zero_stages:
+        raise InputError(f"zero_stages = {zero_stages!r}: expected a list of stages")
+    for stage in zero_stages:
+        _check_zero_stage(stage)
+    zero_stages = sorted(set(zero_stages))
     inputs, devices = shared(solve, model, fleet, batch, options), fleet.total_accelerators
     columns, fallen = layouts(inputs, model.kv_heads, devices, batch, zero_stages=zero_stages)
     none = sum(fallen.values())
@@ -354,6 +374,10 @@ def _reasons(
         (stages * parts > model.layers, "more stages than layers"),
         (~whole, "no whole microbatch"),
         (interleaved & (stages == 1), "no pipeline to interleave"),
+        (
+            interleaved & (options.get("stage_split", "layers") == "slots"),
+            "interleaved parts leave no place for embedding and head",
+        ),
         (interleaved & (model.layers % (stages * parts) != 0), "interleaved parts are not equal"),
         (
             interleaved & (microbatches % stages != 0),
