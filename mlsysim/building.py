@@ -1,8 +1,8 @@
 """What a build has to do: the scenarios, chapters and pages whose content is not what it should be.
 
-Freshness is judged by content, so what is fresh needs no rule and no time stamp can touch it. The
-Snakefile asks for a plan when it is parsed; the commands that make things record here what they
-made them from.
+Freshness is judged by content, so the rule of what is fresh gets no input, and no time stamp can
+touch it. The Snakefile asks for a plan when it is parsed; the commands that make things record here
+what they made them from.
 """
 
 from __future__ import annotations
@@ -208,9 +208,9 @@ def chapter_reasons(chapter: str) -> list[str]:
     reasons = []
     if record["key"] != key:
         reasons.append("code cells, artifacts read or book code changed")
-    if record["notebook"] != _digest_of(executed(chapter)):
+    if record.get("notebook") != _digest_of(executed(chapter)):
         reasons.append(f"{paths.shown(executed(chapter))} missing or edited")
-    then, now = record["products"], _products(chapter)
+    then, now = record.get("products", {}), _products(chapter)
     return reasons + [
         f"{path} {_damage(then.get(path), now.get(path))}"
         for path in sorted({*then, *now})

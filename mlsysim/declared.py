@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import math
 import operator
 from collections.abc import Iterator, Mapping
@@ -253,6 +251,9 @@ def _value(
     if kind == "Rows":
         if value not in document.tables:
             raise InputError(f"{field.name} = {value!r}: expected a CSV file beside the scenario")
+        import csv  # few scenarios have a table, and every start would pay for it
+        import io
+
         return tuple(csv.DictReader(io.StringIO(document.tables[value])))
     if kind.endswith("Table"):
         raise InputError(f"{field.name} = {value!r}: expected a table of named references")

@@ -22,7 +22,6 @@ __all__ = [
     "dimension",
     "is_quantity",
     "number",
-    "plain",
     "quantity",
     "shown",
     "to_si",
@@ -270,10 +269,3 @@ def to_si(value: Any) -> float:
     50000000000.0
     """
     return float(value.to_root_units().magnitude)
-
-
-def plain(value: Any) -> Any:
-    """A quantity without a dimension as its number; anything else as it is."""
-    if isinstance(value, pint.Quantity) and value.dimensionless:
-        return value.to_root_units().magnitude
-    return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -203,6 +202,8 @@ def _absolute(runs: Sequence[Run], constants: Sequence[float]) -> list[float]:
 
 def _halves(runs: Sequence[Run], count: int) -> Iterator[tuple[list[Run], list[Run]]]:
     """`count` random splits into halves, the same on every machine."""
+    import random  # every start would pay for it
+
     draw = random.Random(2026)
     for _ in range(count):
         order = sorted(runs, key=lambda _: draw.random())
