@@ -18,7 +18,7 @@ from mlsysim.artifacts.code import closure, closure_of_kind, libraries
 from mlsysim.engine import scenario_types
 from tests.conftest import Run
 
-KINDS = scenario_types.__all__
+KINDS = [*scenario_types.HOMES]
 TRAINING = Path("engine", "scenario_definitions", "training.py")
 SOLVERS = sorted(paths.PACKAGE.joinpath("solvers").glob("*.py"))
 

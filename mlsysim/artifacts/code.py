@@ -234,14 +234,18 @@ def _file(name: str) -> Path | None:
 
 
 def _kinds() -> dict[str, str]:
-    """The module of each scenario class, from the imports of scenario_types."""
+    """The module of each scenario class, from the table HOMES of scenario_types."""
     path = _file(f"{_PACKAGE}.engine.scenario_types")
-    tree = ast.parse(path.read_bytes()) if path else ast.Module(body=[], type_ignores=[])
+    homes = next(
+        node.value
+        for node in ast.parse(path.read_bytes() if path else b"HOMES = {}").body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and node.targets[0].id == "HOMES"
+    )
     return {
-        alias.name: node.module
-        for node in tree.body
-        if isinstance(node, ast.ImportFrom) and node.module
-        for alias in node.names
+        name: f"{_PACKAGE}.engine.scenario_definitions.{home}"
+        for name, home in ast.literal_eval(homes).items()
     }
 
 

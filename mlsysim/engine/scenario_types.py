@@ -1,21 +1,73 @@
-"""Every scenario class, importable from here; the imports below are also the list of kinds."""
+"""Every scenario class, importable from here; a class is loaded when it is first asked for.
 
-from mlsysim.engine.scenario_definitions.fitting import PublishedStepFitScenario
-from mlsysim.engine.scenario_definitions.published import PublishedStepTimesScenario
-from mlsysim.engine.scenario_definitions.training import (
-    ReferenceTrainingStepScenario,
-    SelfContainedReplicaScenario,
-)
-from mlsysim.engine.scenario_definitions.variation import (
-    LayoutSearchScenario,
-    TrainingStepSweepScenario,
-)
+One start of the package pays for the classes that it uses, not for all that exist.
+"""
 
-__all__ = [
-    "LayoutSearchScenario",
-    "PublishedStepFitScenario",
-    "PublishedStepTimesScenario",
-    "ReferenceTrainingStepScenario",
-    "SelfContainedReplicaScenario",
-    "TrainingStepSweepScenario",
-]
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mlsysim.declared import Declared
+    from mlsysim.engine.scenario_definitions.fitting import (
+        PublishedStepFitScenario as PublishedStepFitScenario,
+    )
+    from mlsysim.engine.scenario_definitions.published import (
+        PublishedStepTimesScenario as PublishedStepTimesScenario,
+    )
+    from mlsysim.engine.scenario_definitions.training import (
+        ReferenceTrainingStepScenario as ReferenceTrainingStepScenario,
+    )
+    from mlsysim.engine.scenario_definitions.training import (
+        SelfContainedReplicaScenario as SelfContainedReplicaScenario,
+    )
+    from mlsysim.engine.scenario_definitions.variation import (
+        LayoutSearchScenario as LayoutSearchScenario,
+    )
+    from mlsysim.engine.scenario_definitions.variation import (
+        TrainingStepSweepScenario as TrainingStepSweepScenario,
+    )
+
+# The module of each class, under mlsysim.engine.scenario_definitions. mlsysim/artifacts/code.py
+# reads this table without running it.
+HOMES = {
+    "LayoutSearchScenario": "variation",
+    "PublishedStepFitScenario": "fitting",
+    "PublishedStepTimesScenario": "published",
+    "ReferenceTrainingStepScenario": "training",
+    "SelfContainedReplicaScenario": "training",
+    "TrainingStepSweepScenario": "variation",
+}
+
+__all__ = ["HOMES", "KINDS"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in HOMES:
+        module = f"mlsysim.engine.scenario_definitions.{HOMES[name]}"
+        return getattr(importlib.import_module(module), name)
+    raise AttributeError(f"no scenario class {name!r}; there are {', '.join(HOMES)}")
+
+
+class _Kinds(Mapping[str, "type[Declared]"]):
+    """The classes by name."""
+
+    def __getitem__(self, name: str) -> type[Declared]:
+        if name not in HOMES:
+            raise KeyError(name)
+        found: type[Declared] = __getattr__(name)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in HOMES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(HOMES)
+
+    def __len__(self) -> int:
+        return len(HOMES)
+
+
+KINDS = _Kinds()
