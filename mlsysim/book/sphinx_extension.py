@@ -19,7 +19,7 @@ from sphinx.util.osutil import relative_uri
 
 from mlsysim import files, paths
 from mlsysim.artifacts.canonical import digest
-from mlsysim.book import latex, notebooks
+from mlsysim.book import claim_role, latex, notebooks
 from mlsysim.book.cells import chapters, place
 from mlsysim.book.execution import executed
 from mlsysim.book.pages import Page
@@ -230,6 +230,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_node(
         quote, html=(visit_html, depart_html), latex=other, text=other, man=other, texinfo=other
     )
+    claim_role.register(app)
     app.connect("env-get-outdated", outdated)
     app.connect("env-updated", remember)
     app.connect("html-page-context", offer_notebook)
