@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mlsysim import errors, files, paths
+from mlsysim import errors, files, paths, turns
 from mlsysim.book import cells, kernels
 from mlsysim.book.cells import Cell, Uses, place
 from mlsysim.book.front_matter import FrontMatter
@@ -155,6 +155,7 @@ def _environment() -> dict[str, str]:
     return {
         **os.environ,
         "MLSYSIM_ROOT": str(paths.root()),
+        turns.BUILD: "1",  # it reads what is fresh
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",  # what a kernel sets by itself
         # A process with threads should not be forked, and chapters run side by side anyway.
         "OMP_NUM_THREADS": "1",
