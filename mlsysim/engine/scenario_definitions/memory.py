@@ -52,6 +52,19 @@ class MemoryByDepthScenario(Scenario):
         """Memory of the accelerator. Equation: memory_capacity of the node's accelerator."""
         return gigabytes(self._capacity_gb)
 
+    @output("param")
+    def layer_parameters(self) -> int:
+        """Parameters of a layer. Equation: counted from the architecture."""
+        return self.step.replica.workload.layer_parameters
+
+    @output("param")
+    def embedding_parameters(self) -> int:
+        """Parameters of the embedding, which the first stage holds besides its layers.
+
+        Equation: vocabulary and learned positions * hidden size.
+        """
+        return self.step.replica.workload.embedding_parameters
+
     @output("GB")
     def state(self) -> dict[str, Quantity]:
         """Training state on the fullest accelerator at each depth.
