@@ -35,6 +35,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "interleaving_that_does_not_divide": ("pp_size 8 x v_stages 5", "96 / 40 = 2.4"),
     "replica_for_another_accelerator": ("A100_SXM_80GB", "H100_SXM"),
     "precision_without_rate": ("'fp8'", "A100_SXM_80GB", "bf16"),
+    "depth_beyond_the_layers": ("pp_size 128", "96 layers"),
     # Numbers out of their range.
     "efficiency_zero": ("local_efficiency = 0", "more than 0"),
     "efficiency_above_one": ("local_efficiency = 1.5", "at most 1"),
@@ -53,6 +54,9 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "number_for_quantity": ("bytes_per_param = 16", "expected a quantity", '"1 B"'),
     "quantity_negative": ("bytes_per_param = -16 B", "more than 0 B"),
     "quantity_for_number": ("local_efficiency = '70 s'", "expected a number"),
+    # Lists of numbers.
+    "depths_without_commas": ("depths: '4 8'", "whole numbers", "commas"),
+    "zero_stage_unknown": ("zero_stage = 4", "0, 1, 2, 3"),
     # Types.
     "int_for_bool": ("overlap_comm = 1", "true or false"),
     "text_for_bool": ("overlap_comm = 'yes'", "true or false"),

@@ -11,8 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mlsysim.declared import Declared
+    from mlsysim.engine.scenario_definitions.activations import (
+        ActivationMemoryScenario as ActivationMemoryScenario,
+    )
     from mlsysim.engine.scenario_definitions.fitting import (
         PublishedStepFitScenario as PublishedStepFitScenario,
+    )
+    from mlsysim.engine.scenario_definitions.memory import (
+        MemoryByDepthScenario as MemoryByDepthScenario,
+    )
+    from mlsysim.engine.scenario_definitions.memory import (
+        ShardedStateScenario as ShardedStateScenario,
     )
     from mlsysim.engine.scenario_definitions.published import (
         PublishedStepTimesScenario as PublishedStepTimesScenario,
@@ -33,11 +42,14 @@ if TYPE_CHECKING:
 # The module of each class, under mlsysim.engine.scenario_definitions. mlsysim/artifacts/code.py
 # reads this table without running it.
 HOMES = {
+    "ActivationMemoryScenario": "activations",
     "LayoutSearchScenario": "variation",
+    "MemoryByDepthScenario": "memory",
     "PublishedStepFitScenario": "fitting",
     "PublishedStepTimesScenario": "published",
     "ReferenceTrainingStepScenario": "training",
     "SelfContainedReplicaScenario": "training",
+    "ShardedStateScenario": "memory",
     "TrainingStepSweepScenario": "variation",
 }
 
