@@ -11,11 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mlsysim.declared import Declared
+    from mlsysim.engine.scenario_definitions.communication import (
+        StepCollectivesScenario as StepCollectivesScenario,
+    )
     from mlsysim.engine.scenario_definitions.fitting import (
         PublishedStepFitScenario as PublishedStepFitScenario,
     )
+    from mlsysim.engine.scenario_definitions.links import (
+        CollectiveTimesScenario as CollectiveTimesScenario,
+    )
+    from mlsysim.engine.scenario_definitions.links import (
+        NodeLinkSweepScenario as NodeLinkSweepScenario,
+    )
     from mlsysim.engine.scenario_definitions.published import (
         PublishedStepTimesScenario as PublishedStepTimesScenario,
+    )
+    from mlsysim.engine.scenario_definitions.scaling import (
+        FleetScalingScenario as FleetScalingScenario,
     )
     from mlsysim.engine.scenario_definitions.training import (
         ReferenceTrainingStepScenario as ReferenceTrainingStepScenario,
@@ -33,11 +45,15 @@ if TYPE_CHECKING:
 # The module of each class, under mlsysim.engine.scenario_definitions. mlsysim/artifacts/code.py
 # reads this table without running it.
 HOMES = {
+    "CollectiveTimesScenario": "links",
+    "FleetScalingScenario": "scaling",
     "LayoutSearchScenario": "variation",
+    "NodeLinkSweepScenario": "links",
     "PublishedStepFitScenario": "fitting",
     "PublishedStepTimesScenario": "published",
     "ReferenceTrainingStepScenario": "training",
     "SelfContainedReplicaScenario": "training",
+    "StepCollectivesScenario": "communication",
     "TrainingStepSweepScenario": "variation",
 }
 
