@@ -10,7 +10,7 @@ from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
 from mlsysim.errors import LayoutError
 from mlsysim.outputs import output
-from mlsysim.solvers import DistributedModel, collectives, pipeline
+from mlsysim.solvers import DistributedModel, collectives, flops, kernels, pipeline
 from mlsysim.solvers.collectives import Group
 from mlsysim.solvers.inputs import Inputs
 from mlsysim.solvers.layer import Parts, parts_of
@@ -155,13 +155,18 @@ class StepCollectivesScenario(Scenario):
         return _percent(to_si(self.exposed_total) / to_si(self.step.step_time))
 
     @output("ms")
-    def layer_forward(self) -> Quantity:
-        """Forward pass of one layer and microbatch, without communication.
+    def layer_products(self) -> Quantity:
+        """Products of a layer's weight matrices, forward, of one microbatch on one rank.
 
-        Equation: matrix products + kernels that memory bounds.
+        Equation: work w of the products / (peak rate * efficiency * w / (w + half_work)).
         """
-        layer = self._parts.layer
-        return _milliseconds(layer.forward + layer.memory_forward)
+        x = self._inputs
+        work = (
+            flops.layer_matrix_flops(x.microbatch * x.seq_len, x.hidden, x.kv, x.ffn, gated=x.gated)
+            / x.tensor
+        )
+        half_work = x.half_work * (x.peak / x.core_peak)
+        return _milliseconds(work / kernels.matrix_rate(x.peak, x.efficiency, work, half_work))
 
     @output("ms")
     def layer_exchange(self) -> Quantity:
