@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from mlsysim.declared import Declared
     from mlsysim.engine.scenario_definitions.activations import (
         ActivationMemoryScenario as ActivationMemoryScenario,
+    from mlsysim.engine.scenario_definitions.communication import (
+        StepCollectivesScenario as StepCollectivesScenario,
     )
     from mlsysim.engine.scenario_definitions.fitting import (
         PublishedStepFitScenario as PublishedStepFitScenario,
@@ -22,9 +24,17 @@ if TYPE_CHECKING:
     )
     from mlsysim.engine.scenario_definitions.memory import (
         ShardedStateScenario as ShardedStateScenario,
+    from mlsysim.engine.scenario_definitions.links import (
+        CollectiveTimesScenario as CollectiveTimesScenario,
+    )
+    from mlsysim.engine.scenario_definitions.links import (
+        NodeLinkSweepScenario as NodeLinkSweepScenario,
     )
     from mlsysim.engine.scenario_definitions.published import (
         PublishedStepTimesScenario as PublishedStepTimesScenario,
+    )
+    from mlsysim.engine.scenario_definitions.scaling import (
+        FleetScalingScenario as FleetScalingScenario,
     )
     from mlsysim.engine.scenario_definitions.training import (
         ReferenceTrainingStepScenario as ReferenceTrainingStepScenario,
@@ -45,11 +55,16 @@ HOMES = {
     "ActivationMemoryScenario": "activations",
     "LayoutSearchScenario": "variation",
     "MemoryByDepthScenario": "memory",
+    "CollectiveTimesScenario": "links",
+    "FleetScalingScenario": "scaling",
+    "LayoutSearchScenario": "variation",
+    "NodeLinkSweepScenario": "links",
     "PublishedStepFitScenario": "fitting",
     "PublishedStepTimesScenario": "published",
     "ReferenceTrainingStepScenario": "training",
     "SelfContainedReplicaScenario": "training",
     "ShardedStateScenario": "memory",
+    "StepCollectivesScenario": "communication",
     "TrainingStepSweepScenario": "variation",
 }
 
