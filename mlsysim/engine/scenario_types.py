@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from mlsysim.engine.scenario_definitions.fitting import (
         PublishedStepFitScenario as PublishedStepFitScenario,
     )
+    from mlsysim.engine.scenario_definitions.layout_choices import (
+        LayoutChoicesScenario as LayoutChoicesScenario,
+    )
+    from mlsysim.engine.scenario_definitions.layout_map import (
+        LayoutMapScenario as LayoutMapScenario,
+    )
     from mlsysim.engine.scenario_definitions.published import (
         PublishedStepTimesScenario as PublishedStepTimesScenario,
     )
@@ -33,6 +39,8 @@ if TYPE_CHECKING:
 # The module of each class, under mlsysim.engine.scenario_definitions. mlsysim/artifacts/code.py
 # reads this table without running it.
 HOMES = {
+    "LayoutChoicesScenario": "layout_choices",
+    "LayoutMapScenario": "layout_map",
     "LayoutSearchScenario": "variation",
     "PublishedStepFitScenario": "fitting",
     "PublishedStepTimesScenario": "published",
