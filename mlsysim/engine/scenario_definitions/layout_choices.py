@@ -140,7 +140,7 @@ class LayoutChoicesScenario(Scenario):
     @output("GB")
     def run_layout_memory(self) -> Quantity:
         """Memory of the step with that layout. Equation: DistributedModel.solve(...)."""
-        return Quantity(float(self._all["memory"][self._of_run]) / 1e9, unit("GB"))
+        return _gigabytes(self._all["memory"][self._of_run])
 
     @output("%")
     def run_layout_over_best(self) -> Quantity:
@@ -149,7 +149,7 @@ class LayoutChoicesScenario(Scenario):
 
     @output()
     def beaten_by(self) -> int:
-        """Layouts that fit and are both faster and smaller than that of the run. Equation: count."""
+        """Layouts that are both faster and smaller than that of the run. Equation: count."""
         found, i = self._all, self._of_run
         better = (found["step_time"] < found["step_time"][i]) & (
             found["memory"] < found["memory"][i]
@@ -193,9 +193,33 @@ class LayoutChoicesScenario(Scenario):
         """
         shares = {"best": 0.0, "five_percent": 0.05, "ten_percent": 0.1}
         return {
-            name: Quantity(float(self._all["memory"][self._close(share)].min()) / 1e9, unit("GB"))
+            name: _gigabytes(self._all["memory"][self._close(share)].min())
             for name, share in shares.items()
         }
+
+    @output("GB")
+    def leanest_without_recomputation(self) -> Quantity:
+        """The least memory of a layout that repeats no whole forward pass. Equation: min memory."""
+        kept = self._all["activation_recomputation"] < 2
+        return _gigabytes(self._all["memory"][kept].min())
+
+    @output("s")
+    def best_in_share(self) -> dict[str, Quantity]:
+        """The fastest layout that leaves a part of the memory free.
+
+        Equation: min step time over layouts with memory <= share * capacity.
+        """
+        capacity = self.step.fleet.node.accelerator.capacity_bytes
+        shares = {"half": 0.5, "four_fifths": 0.8}
+        return {
+            name: self._fastest(self._all["memory"] <= share * capacity)
+            for name, share in shares.items()
+        }
+
+    @output("GB")
+    def step_memory(self) -> Quantity:
+        """Memory of the step's own layout. Equation: result.step.memory.total."""
+        return _gigabytes(self.step.result.step.memory.total)
 
     def table(self) -> Sequence[Mapping[str, Any]]:
         """Layouts that none beats in both time and memory, fastest first."""
@@ -251,6 +275,8 @@ class LayoutChoicesScenario(Scenario):
         return fits[how == 2] & ~fits[how == 0]
 
     def _fastest(self, among: Any) -> Quantity:
+        if not among.any():
+            raise LayoutError("no layout is left among those that fit and meet a condition")
         return _seconds(float(self._all["step_time"][among].min()))
 
     def _agrees(self, *choices: str) -> Any:
@@ -278,6 +304,10 @@ _RANGES["data"] = "dp_size"
 
 def _seconds(value: float) -> Quantity:
     return Quantity(value, unit("s"))
+
+
+def _gigabytes(value: Any) -> Quantity:
+    return Quantity(float(value) / 1e9, unit("GB"))
 
 
 def _percent(share: float) -> Quantity:

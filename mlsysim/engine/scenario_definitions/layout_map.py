@@ -101,22 +101,30 @@ class LayoutMapScenario(Scenario):
         }
 
     @output()
+    def link_ratio(self) -> float:
+        """Rate of an accelerator's links inside a node over its rate between nodes.
+
+        Equation: fleet.links.link_rate / fleet.links.network_rate.
+        """
+        links = self.step.fleet.links
+        return float(links.link_rate / links.network_rate)
+
+    @output()
     def tensor_rule(self) -> dict[str, float]:
         """Time of tensor-parallel collectives in a step, over that with two accelerators.
 
         With i of the t accelerators in each of n nodes, all sequences of a step take the time
-        t ((i - 1) / i / link rate + (n - 1) / n / i / network rate), up to a factor that is the
+        t ((i - 1) / i / link rate + (n - 1) / n / i / network rate) up to a factor that is the
         same for all t, and without latencies.
 
-        Equation: t * ((i - 1) / i + (n - 1) / n / i * link rate / network rate).
+        Equation: t * ((i - 1) / i + (n - 1) / n / i * link_ratio).
         """
-        links, node = self.step.fleet.links, self.step.fleet.node.accelerators
+        node = self.step.fleet.node.accelerators
         found = {}
         for t in _degrees("tensor_degrees", self.tensor_degrees):
             inside = min(t, node)
-            if t > 1 and (t % inside == 0 and node % inside == 0):
-                ratio = links.link_rate / links.network_rate
-                between = (1 - inside / t) / inside * ratio
+            if t > 1 and t % inside == 0 and node % inside == 0:
+                between = (1 - inside / t) / inside * self.link_ratio
                 found[f"tp{t}"] = t * ((inside - 1) / inside + between)
         return found
 
