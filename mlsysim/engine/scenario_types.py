@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     )
     from mlsysim.engine.scenario_definitions.links import (
         NodeLinkSweepScenario as NodeLinkSweepScenario,
+    from mlsysim.engine.scenario_definitions.layout_choices import (
+        LayoutChoicesScenario as LayoutChoicesScenario,
+    )
+    from mlsysim.engine.scenario_definitions.layout_map import (
+        LayoutMapScenario as LayoutMapScenario,
     )
     from mlsysim.engine.scenario_definitions.published import (
         PublishedStepTimesScenario as PublishedStepTimesScenario,
@@ -53,6 +58,8 @@ if TYPE_CHECKING:
 # reads this table without running it.
 HOMES = {
     "ActivationMemoryScenario": "activations",
+    "LayoutChoicesScenario": "layout_choices",
+    "LayoutMapScenario": "layout_map",
     "LayoutSearchScenario": "variation",
     "MemoryByDepthScenario": "memory",
     "CollectiveTimesScenario": "links",
