@@ -17,6 +17,18 @@ if TYPE_CHECKING:
     from mlsysim.engine.scenario_definitions.published import (
         PublishedStepTimesScenario as PublishedStepTimesScenario,
     )
+    from mlsysim.engine.scenario_definitions.published_runs import (
+        PublishedInterruptionsScenario as PublishedInterruptionsScenario,
+    )
+    from mlsysim.engine.scenario_definitions.published_runs import (
+        PublishedTrainingRunScenario as PublishedTrainingRunScenario,
+    )
+    from mlsysim.engine.scenario_definitions.reliability import (
+        FleetReliabilityScenario as FleetReliabilityScenario,
+    )
+    from mlsysim.engine.scenario_definitions.runs import (
+        TrainingRunScenario as TrainingRunScenario,
+    )
     from mlsysim.engine.scenario_definitions.training import (
         ReferenceTrainingStepScenario as ReferenceTrainingStepScenario,
     )
@@ -33,11 +45,15 @@ if TYPE_CHECKING:
 # The module of each class, under mlsysim.engine.scenario_definitions. mlsysim/artifacts/code.py
 # reads this table without running it.
 HOMES = {
+    "FleetReliabilityScenario": "reliability",
     "LayoutSearchScenario": "variation",
+    "PublishedInterruptionsScenario": "published_runs",
     "PublishedStepFitScenario": "fitting",
     "PublishedStepTimesScenario": "published",
+    "PublishedTrainingRunScenario": "published_runs",
     "ReferenceTrainingStepScenario": "training",
     "SelfContainedReplicaScenario": "training",
+    "TrainingRunScenario": "runs",
     "TrainingStepSweepScenario": "variation",
 }
 
