@@ -22,7 +22,7 @@ from mlsysim.documents import names
 from mlsysim.errors import MlsysimError
 from mlsysim.solvers import DistributedModel
 from mlsysim.units import quantity
-from tests.conftest import vary
+from tests.conftest import REPOSITORY, vary
 
 BAD = Path(__file__).parent / "bad" / "scenarios"
 
@@ -114,18 +114,35 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "fleet_sizes_that_all_fail": ("no size works", "1536 / 1024 = 1.5"),
     "sharding_without_a_search": ("most_sharding = 1", "expected 0"),
     "efficiency_to_keep_above_one": ("least_efficiency = 1.2", "at most 1"),
+    # Runs and the reliability of fleets.
+    "run_on_another_fleet": ("1024 accelerators", "16384"),
+    "run_of_another_model": ("trains GPT3_175B", "checkpoints of Llama31_405B"),
+    "run_of_less_than_a_step": ("token_budget = 3e+06", "3145728"),
+    "pue_below_one": ("pue = 0.9", "at least 1"),
+    "price_in_another_dimension": ("price = 3 USD", "wrong dimension", "USD/h"),
+    "fleet_that_never_writes_its_state": ("2.01e+05 s", "1024", "1.782e+05 s"),
+    "fleets_in_the_wrong_order": ("smallest_fleet = 524288", "largest_fleet = 262144"),
+    "interruptions_zero": ("interruptions = 0", "more than 0"),
+    "goodput_goal_in_percent": ("goodput_goal = 90", "at most 1"),
     # Files.
     "toml_invalid": ("not valid TOML", "line 5"),
     "toml_key_twice": ("not valid TOML", "line 4"),
 }
 # Files that only help another one to be wrong.
-HELPERS = {"InterleavedByFive"}
+HELPERS = {"FleetOfAnotherModel", "InterleavedByFive"}
+# Good scenarios that bad files start from, beside those that every root holds.
+BASES = (
+    "DenseLLMFleetReliability",
+    "DenseLLMTrainingRun",
+    "Llama31FleetReliability",
+    "Llama31Interruptions",
+)
 
 
 @pytest.fixture
 def with_bad_files(root: Path) -> Path:
     """A root that holds the bad scenarios beside the good ones."""
-    for path in BAD.glob("*.toml"):
+    for path in (*BAD.glob("*.toml"), *(REPOSITORY / "scenarios" / f"{b}.toml" for b in BASES)):
         shutil.copy(path, root / "scenarios")
     return root
 
