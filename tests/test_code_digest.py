@@ -28,7 +28,7 @@ DEPENDENCIES = ("pint", "flexparser", "flexcache", "platformdirs", "typing_exten
 # Solvers that only the published steps use.
 OF_OTHERS = {"fitting", "statistics"}
 # Solver modules that only runs and the reliability of fleets need.
-OF_RUNS = {\"checkpoints\"}
+OF_RUNS = {"checkpoints"}
 
 Digests = dict[str, str]
 
