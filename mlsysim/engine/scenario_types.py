@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from mlsysim.engine.scenario_definitions.links import (
         NodeLinkSweepScenario as NodeLinkSweepScenario,
     )
+    from mlsysim.engine.scenario_definitions.measured_scaling import (
+        MeasuredScalingScenario as MeasuredScalingScenario,
+    )
     from mlsysim.engine.scenario_definitions.published import (
         PublishedStepTimesScenario as PublishedStepTimesScenario,
     )
@@ -48,6 +51,7 @@ HOMES = {
     "CollectiveTimesScenario": "links",
     "FleetScalingScenario": "scaling",
     "LayoutSearchScenario": "variation",
+    "MeasuredScalingScenario": "measured_scaling",
     "NodeLinkSweepScenario": "links",
     "PublishedStepFitScenario": "fitting",
     "PublishedStepTimesScenario": "published",

@@ -163,6 +163,13 @@ class FleetScalingScenario(Scenario):
             for key, row in self._by_size()
         }
 
+    @output("%")
+    def fixed_efficiency_at(self) -> dict[str, Quantity]:
+        """Efficiency if nothing but that time were lost. Equation: m / (m + c)."""
+        return {
+            key: _percent(1.0 - _fixed(row) / row["step_time_s"]) for key, row in self._by_size()
+        }
+
     @output("h")
     def accelerator_time_at(self) -> dict[str, Quantity]:
         """Accelerator-hours that one step costs. Equation: accelerators * step time."""
@@ -255,8 +262,8 @@ class FleetScalingScenario(Scenario):
             raise LayoutError(f"{size} accelerators are fewer than one replica of {replica}")
         if batch % (replicas * own):
             raise LayoutError(
-                f"no whole microbatches: {batch} sequences over {replicas} replicas of {own} a "
-                f"microbatch: {division(batch, replicas * own)}"
+                f"{replicas} replicas get no whole microbatches of {own}: "
+                f"{division(batch, replicas * own)}"
             )
         changed = {
             "fleet": self._fleet(size),
