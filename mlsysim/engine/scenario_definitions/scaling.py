@@ -259,11 +259,10 @@ class FleetScalingScenario(Scenario):
         replica, own = step.replica.replica_gpus, step.sequences_per_microbatch
         replicas = size // replica
         if not replicas:
-            raise LayoutError(f"{size} accelerators are fewer than one replica of {replica}")
+            raise LayoutError(f"fewer than one replica of {replica}")
         if batch % (replicas * own):
             raise LayoutError(
-                f"{replicas} replicas get no whole microbatches of {own}: "
-                f"{division(batch, replicas * own)}"
+                f"the batch has no whole shares for all replicas: {division(batch, replicas * own)}"
             )
         changed = {
             "fleet": self._fleet(size),
