@@ -208,7 +208,7 @@ class StepCollectivesScenario(Scenario):
         kinds = stage_kinds(x, pipeline.split_layers(x.layers, x.pipeline))
         layers, head = next((layers, head) for layers, count, _, head in kinds if count > 0)
         waves = min(x.pipeline, x.microbatches) if x.interleaving > 1 else 1
-        back = layers * parts.layer.backward_window + head * (2.0 / 3.0 * parts.head)
+        back = layers * parts.layer.backward_window.whole + head * (2.0 / 3.0 * parts.head)
         return float(waves * back), int(x.interleaving if x.interleaving > 1 else layers)
 
     @property
