@@ -68,6 +68,9 @@ def test_at_its_own_size_a_study_is_the_step_itself(batch: str) -> None:
     used = to_si(own.model_flops_utilization)
     assert to_si(made.utilization_at["1024"]) == pytest.approx(used, rel=1e-12)
     (row,) = (row for row in made.table() if row["accelerators"] == 1024)
+    assert made.tensor_parallel_at["1024"] == step().tensor_parallel
+    assert made.pipeline_depth_at["1024"] == step().pipeline_depth
+    assert made.context_parallel_at["1024"] == 1
     for name, part in own.ledger._asdict().items():
         assert row[f"{name}_s"] == part
 
@@ -183,9 +186,10 @@ def test_the_fastest_layout_is_never_slower_than_the_repeated_replica(
     # Larger replicas exist where so many small ones have no whole share of the batch.
     assert "65536" in fastest.step_time_at
     assert fastest.replicas_at["65536"] * fastest.microbatches_at["65536"] <= 1536
-    layouts = [row["layout"] for row in fastest.table()]
-    assert all(layouts)
     for row in fastest.table():
+        replica = row["tensor"] * row["context"] * row["pipeline"]
+        assert replica * row["replicas"] <= row["accelerators"]
+        assert f"t{row['tensor']}" in row["layout"].split() or row["tensor"] == 1
         parts = [row[f"{name}_s"] for name in step().result.ledger._fields]
         assert math.fsum(parts) == pytest.approx(row["step_time_s"], rel=1e-12)
         assert row["memory_gb"] * 1e9 <= step().fleet.node.accelerator.capacity_bytes
