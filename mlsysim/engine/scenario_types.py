@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from mlsysim.engine.scenario_definitions.links import (
         NodeLinkSweepScenario as NodeLinkSweepScenario,
     )
+    from mlsysim.engine.scenario_definitions.measured_scaling import (
+        MeasuredScalingScenario as MeasuredScalingScenario,
+    )
     from mlsysim.engine.scenario_definitions.memory import (
         MemoryByDepthScenario as MemoryByDepthScenario,
     )
@@ -79,6 +82,7 @@ HOMES = {
     "LayoutChoicesScenario": "layout_choices",
     "LayoutMapScenario": "layout_map",
     "LayoutSearchScenario": "variation",
+    "MeasuredScalingScenario": "measured_scaling",
     "MemoryByDepthScenario": "memory",
     "NodeLinkSweepScenario": "links",
     "PublishedInterruptionsScenario": "published_runs",
