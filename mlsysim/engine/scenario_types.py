@@ -26,6 +26,15 @@ if TYPE_CHECKING:
     from mlsysim.engine.scenario_definitions.published import (
         PublishedStepTimesScenario as PublishedStepTimesScenario,
     )
+    from mlsysim.engine.scenario_definitions.schedule import (
+        PipelineBubbleScenario as PipelineBubbleScenario,
+    )
+    from mlsysim.engine.scenario_definitions.schedule import (
+        PipelineScheduleScenario as PipelineScheduleScenario,
+    )
+    from mlsysim.engine.scenario_definitions.stages import (
+        StageSplitScenario as StageSplitScenario,
+    )
     from mlsysim.engine.scenario_definitions.training import (
         ReferenceTrainingStepScenario as ReferenceTrainingStepScenario,
     )
@@ -45,11 +54,14 @@ HOMES = {
     "ActivationMemoryScenario": "activations",
     "LayoutSearchScenario": "variation",
     "MemoryByDepthScenario": "memory",
+    "PipelineBubbleScenario": "schedule",
+    "PipelineScheduleScenario": "schedule",
     "PublishedStepFitScenario": "fitting",
     "PublishedStepTimesScenario": "published",
     "ReferenceTrainingStepScenario": "training",
     "SelfContainedReplicaScenario": "training",
     "ShardedStateScenario": "memory",
+    "StageSplitScenario": "stages",
     "TrainingStepSweepScenario": "variation",
 }
 
