@@ -14,8 +14,23 @@ if TYPE_CHECKING:
     from mlsysim.engine.scenario_definitions.activations import (
         ActivationMemoryScenario as ActivationMemoryScenario,
     )
+    from mlsysim.engine.scenario_definitions.communication import (
+        StepCollectivesScenario as StepCollectivesScenario,
+    )
     from mlsysim.engine.scenario_definitions.fitting import (
         PublishedStepFitScenario as PublishedStepFitScenario,
+    )
+    from mlsysim.engine.scenario_definitions.layout_choices import (
+        LayoutChoicesScenario as LayoutChoicesScenario,
+    )
+    from mlsysim.engine.scenario_definitions.layout_map import (
+        LayoutMapScenario as LayoutMapScenario,
+    )
+    from mlsysim.engine.scenario_definitions.links import (
+        CollectiveTimesScenario as CollectiveTimesScenario,
+    )
+    from mlsysim.engine.scenario_definitions.links import (
+        NodeLinkSweepScenario as NodeLinkSweepScenario,
     )
     from mlsysim.engine.scenario_definitions.memory import (
         MemoryByDepthScenario as MemoryByDepthScenario,
@@ -25,6 +40,21 @@ if TYPE_CHECKING:
     )
     from mlsysim.engine.scenario_definitions.published import (
         PublishedStepTimesScenario as PublishedStepTimesScenario,
+    )
+    from mlsysim.engine.scenario_definitions.published_runs import (
+        PublishedInterruptionsScenario as PublishedInterruptionsScenario,
+    )
+    from mlsysim.engine.scenario_definitions.published_runs import (
+        PublishedTrainingRunScenario as PublishedTrainingRunScenario,
+    )
+    from mlsysim.engine.scenario_definitions.reliability import (
+        FleetReliabilityScenario as FleetReliabilityScenario,
+    )
+    from mlsysim.engine.scenario_definitions.runs import (
+        TrainingRunScenario as TrainingRunScenario,
+    )
+    from mlsysim.engine.scenario_definitions.scaling import (
+        FleetScalingScenario as FleetScalingScenario,
     )
     from mlsysim.engine.scenario_definitions.schedule import (
         PipelineBubbleScenario as PipelineBubbleScenario,
@@ -52,16 +82,26 @@ if TYPE_CHECKING:
 # reads this table without running it.
 HOMES = {
     "ActivationMemoryScenario": "activations",
+    "CollectiveTimesScenario": "links",
+    "FleetReliabilityScenario": "reliability",
+    "FleetScalingScenario": "scaling",
+    "LayoutChoicesScenario": "layout_choices",
+    "LayoutMapScenario": "layout_map",
     "LayoutSearchScenario": "variation",
     "MemoryByDepthScenario": "memory",
+    "NodeLinkSweepScenario": "links",
     "PipelineBubbleScenario": "schedule",
     "PipelineScheduleScenario": "schedule",
+    "PublishedInterruptionsScenario": "published_runs",
     "PublishedStepFitScenario": "fitting",
     "PublishedStepTimesScenario": "published",
+    "PublishedTrainingRunScenario": "published_runs",
     "ReferenceTrainingStepScenario": "training",
     "SelfContainedReplicaScenario": "training",
     "ShardedStateScenario": "memory",
     "StageSplitScenario": "stages",
+    "StepCollectivesScenario": "communication",
+    "TrainingRunScenario": "runs",
     "TrainingStepSweepScenario": "variation",
 }
 
