@@ -102,7 +102,7 @@ def test_no_chapter_types_a_number(chapter: str) -> None:
         r"(?m)^\([\w-]+\)=$|\([\w-]+\)$",  # labels
         r"m \+ p - 1|p - 1|24\\,b|h\^2|[bm] = \d+|- 1,",  # algebra
         r"5\\,a\\,s|10 \+ \\frac\{24\}|\{2\}\{d_3\}|1 & |12\\,",  # coefficients of formulas
-        r"2\\,\(|v - 1\)|i \+ 1|i=1|\\frac\{1\}\{v\}",
+        r"2\\,\(| - 1\}|v - 1\)|i \+ 1|i=1|\\frac\{1\}\{v\}",
         r"GPT-3 175B|Llama 3\.1|Nemotron-4",  # names of models
     ):
         text = re.sub(literal, "", text)

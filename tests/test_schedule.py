@@ -258,6 +258,7 @@ def test_a_row_of_the_bubble_is_that_step_solved_alone() -> None:
     assert to_si(case.point_to_point["p4_v2"]) == alone.ledger.point_to_point
     assert case.microbatches["p4_v2"] == 48
     assert to_si(case.most_apart) == 0
+    assert to_si(case.limit) == pytest.approx(1 / 12)
     for key, bubble in case.bubble.items():
         assert to_si(case.simulated[key]) == pytest.approx(to_si(bubble), rel=1e-6)
 

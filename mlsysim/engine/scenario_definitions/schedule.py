@@ -237,6 +237,16 @@ class PipelineBubbleScenario(Scenario):
         return {_key(row): seconds(row["step_time_s"]) for row in self._rows()}
 
     @output("%")
+    def limit(self) -> Quantity:
+        """The bubble against the work that no depth exceeds on this fleet and batch, if v = 1.
+
+        Equation: accelerators * microbatch / (batch * tensor_parallel).
+        """
+        step = self.step
+        placed = step.fleet.total_accelerators * step.sequences_per_microbatch
+        return percent(placed / (step.global_batch_sequences * step.tensor_parallel))
+
+    @output("%")
     def most_apart(self) -> Quantity:
         """The largest difference between simulated time and closed form, but for rounding.
 
