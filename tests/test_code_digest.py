@@ -27,6 +27,8 @@ DEPENDENCIES = ("pint", "flexparser", "flexcache", "platformdirs", "typing_exten
 
 # Solvers that only the published steps use.
 OF_OTHERS = {"fitting", "statistics"}
+# Solvers of one subject, with a kind that uses it.
+OF_KINDS = {"checkpoints": "FleetReliabilityScenario", "schedule": "PipelineScheduleScenario"}
 
 Digests = dict[str, str]
 
@@ -158,10 +160,12 @@ def test_an_assumption_beside_code_counts_like_one_above_it(copy: Path) -> None:
 
 def test_every_module_of_the_solver_counts_for_the_kind_that_solves() -> None:
     found = closure_of_kind("ReferenceTrainingStepScenario")
-    of_step = {path.stem for path in SOLVERS} - {"__init__"} - OF_OTHERS
+    of_step = {path.stem for path in SOLVERS} - {"__init__"} - OF_OTHERS - {*OF_KINDS}
     assert {f"mlsysim.solvers.{name}" for name in of_step} <= {*found}
-    # What only the fit of published steps needs makes no step stale.
-    assert not {f"mlsysim.solvers.{name}" for name in OF_OTHERS} & {*found}
+    # What only the fit of published steps or another kind needs makes no step stale.
+    assert not {f"mlsysim.solvers.{name}" for name in OF_OTHERS | {*OF_KINDS}} & {*found}
+    for name, kind in OF_KINDS.items():
+        assert f"mlsysim.solvers.{name}" in closure_of_kind(kind)
     for_fit = closure_of_kind("PublishedStepFitScenario")
     assert {f"mlsysim.solvers.{name}" for name in of_step | OF_OTHERS} <= {*for_fit}
     assert "mlsysim.units" in found

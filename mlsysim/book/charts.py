@@ -103,7 +103,7 @@ def timeline(axes: Axes, passes: Iterable[tuple[int, float, float, str, tuple[st
             linewidth=0.4,
         )
         axes.annotate(
-            text, ((start + end) / 2, stage), ha="center", va="center", fontsize=6.5, color=ink
+            text, ((start + end) / 2, stage), ha="center", va="center", fontsize=7, color=ink
         )
         most = max(most, stage)
     axes.set_yticks(range(1, most + 1))
