@@ -29,8 +29,8 @@ DEPENDENCIES = ("pint", "flexparser", "flexcache", "platformdirs", "typing_exten
 
 # Solvers that only the published steps use.
 OF_OTHERS = {"fitting", "statistics"}
-# Solver modules that only runs and the reliability of fleets need.
-OF_RUNS = {"checkpoints"}
+# Solvers of one subject, with a kind that uses it.
+OF_KINDS = {"checkpoints": "FleetReliabilityScenario", "schedule": "PipelineScheduleScenario"}
 
 Digests = dict[str, str]
 
@@ -162,15 +162,17 @@ def test_an_assumption_beside_code_counts_like_one_above_it(copy: Path) -> None:
 
 def test_every_module_of_the_solver_counts_for_the_kind_that_solves() -> None:
     found = closure_of_kind("ReferenceTrainingStepScenario")
-    of_step = {path.stem for path in SOLVERS} - {"__init__"} - OF_OTHERS - OF_RUNS
+    of_step = {path.stem for path in SOLVERS} - {"__init__"} - OF_OTHERS - {*OF_KINDS}
     assert {f"mlsysim.solvers.{name}" for name in of_step} <= {*found}
-    # What only the fit of published steps needs makes no step stale.
-    assert not {f"mlsysim.solvers.{name}" for name in OF_OTHERS | OF_RUNS} & {*found}
+    # What only the fit of published steps or another kind needs makes no step stale.
+    assert not {f"mlsysim.solvers.{name}" for name in OF_OTHERS | {*OF_KINDS}} & {*found}
+    for name, kind in OF_KINDS.items():
+        assert f"mlsysim.solvers.{name}" in closure_of_kind(kind)
     for_fit = closure_of_kind("PublishedStepFitScenario")
     assert {f"mlsysim.solvers.{name}" for name in of_step | OF_OTHERS} <= {*for_fit}
     # A run needs what its steps and its checkpoints need.
     for_run = closure_of_kind("TrainingRunScenario")
-    assert {f"mlsysim.solvers.{name}" for name in of_step | OF_RUNS} <= {*for_run}
+    assert {f"mlsysim.solvers.{name}" for name in of_step | {"checkpoints"}} <= {*for_run}
     assert "mlsysim.units" in found
     assert "mlsysim.solvers" in found  # packages run when a module inside is imported
     assert not [name for name in found if name.startswith("mlsysim.book")]

@@ -59,6 +59,15 @@ if TYPE_CHECKING:
     from mlsysim.engine.scenario_definitions.scaling import (
         FleetScalingScenario as FleetScalingScenario,
     )
+    from mlsysim.engine.scenario_definitions.schedule import (
+        PipelineBubbleScenario as PipelineBubbleScenario,
+    )
+    from mlsysim.engine.scenario_definitions.schedule import (
+        PipelineScheduleScenario as PipelineScheduleScenario,
+    )
+    from mlsysim.engine.scenario_definitions.stages import (
+        StageSplitScenario as StageSplitScenario,
+    )
     from mlsysim.engine.scenario_definitions.training import (
         ReferenceTrainingStepScenario as ReferenceTrainingStepScenario,
     )
@@ -85,6 +94,8 @@ HOMES = {
     "MeasuredScalingScenario": "measured_scaling",
     "MemoryByDepthScenario": "memory",
     "NodeLinkSweepScenario": "links",
+    "PipelineBubbleScenario": "schedule",
+    "PipelineScheduleScenario": "schedule",
     "PublishedInterruptionsScenario": "published_runs",
     "PublishedStepFitScenario": "fitting",
     "PublishedStepTimesScenario": "published",
@@ -92,6 +103,7 @@ HOMES = {
     "ReferenceTrainingStepScenario": "training",
     "SelfContainedReplicaScenario": "training",
     "ShardedStateScenario": "memory",
+    "StageSplitScenario": "stages",
     "StepCollectivesScenario": "communication",
     "TrainingRunScenario": "runs",
     "TrainingStepSweepScenario": "variation",
