@@ -35,6 +35,9 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "interleaving_that_does_not_divide": ("pp_size 8 x v_stages 5", "96 / 40 = 2.4"),
     "replica_for_another_accelerator": ("A100_SXM_80GB", "H100_SXM"),
     "precision_without_rate": ("'fp8'", "A100_SXM_80GB", "bf16"),
+    # Maps of layouts.
+    "layout_map_with_a_word_for_a_degree": ("tensor_degrees", "'two'", "whole numbers"),
+    "layout_map_whose_degrees_fall": ("tensor_degrees", "2 after 4"),
     # Numbers out of their range.
     "efficiency_zero": ("local_efficiency = 0", "more than 0"),
     "efficiency_above_one": ("local_efficiency = 1.5", "at most 1"),

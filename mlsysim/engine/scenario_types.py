@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from mlsysim.engine.scenario_definitions.layout_choices import (
         LayoutChoicesScenario as LayoutChoicesScenario,
     )
+    from mlsysim.engine.scenario_definitions.layout_evidence import (
+        LayoutEvidenceScenario as LayoutEvidenceScenario,
+    )
     from mlsysim.engine.scenario_definitions.layout_map import (
         LayoutMapScenario as LayoutMapScenario,
     )
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
 # reads this table without running it.
 HOMES = {
     "LayoutChoicesScenario": "layout_choices",
+    "LayoutEvidenceScenario": "layout_evidence",
     "LayoutMapScenario": "layout_map",
     "LayoutSearchScenario": "variation",
     "PublishedStepFitScenario": "fitting",
