@@ -11,6 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mlsysim.declared import Declared
+    from mlsysim.engine.scenario_definitions.activations import (
+        ActivationMemoryScenario as ActivationMemoryScenario,
+    )
+    from mlsysim.engine.scenario_definitions.communication import (
+        StepCollectivesScenario as StepCollectivesScenario,
+    )
     from mlsysim.engine.scenario_definitions.fitting import (
         PublishedStepFitScenario as PublishedStepFitScenario,
     )
@@ -23,8 +29,35 @@ if TYPE_CHECKING:
     from mlsysim.engine.scenario_definitions.layout_map import (
         LayoutMapScenario as LayoutMapScenario,
     )
+    from mlsysim.engine.scenario_definitions.links import (
+        CollectiveTimesScenario as CollectiveTimesScenario,
+    )
+    from mlsysim.engine.scenario_definitions.links import (
+        NodeLinkSweepScenario as NodeLinkSweepScenario,
+    )
+    from mlsysim.engine.scenario_definitions.memory import (
+        MemoryByDepthScenario as MemoryByDepthScenario,
+    )
+    from mlsysim.engine.scenario_definitions.memory import (
+        ShardedStateScenario as ShardedStateScenario,
+    )
     from mlsysim.engine.scenario_definitions.published import (
         PublishedStepTimesScenario as PublishedStepTimesScenario,
+    )
+    from mlsysim.engine.scenario_definitions.published_runs import (
+        PublishedInterruptionsScenario as PublishedInterruptionsScenario,
+    )
+    from mlsysim.engine.scenario_definitions.published_runs import (
+        PublishedTrainingRunScenario as PublishedTrainingRunScenario,
+    )
+    from mlsysim.engine.scenario_definitions.reliability import (
+        FleetReliabilityScenario as FleetReliabilityScenario,
+    )
+    from mlsysim.engine.scenario_definitions.runs import (
+        TrainingRunScenario as TrainingRunScenario,
+    )
+    from mlsysim.engine.scenario_definitions.scaling import (
+        FleetScalingScenario as FleetScalingScenario,
     )
     from mlsysim.engine.scenario_definitions.training import (
         ReferenceTrainingStepScenario as ReferenceTrainingStepScenario,
@@ -42,14 +75,25 @@ if TYPE_CHECKING:
 # The module of each class, under mlsysim.engine.scenario_definitions. mlsysim/artifacts/code.py
 # reads this table without running it.
 HOMES = {
+    "ActivationMemoryScenario": "activations",
+    "CollectiveTimesScenario": "links",
+    "FleetReliabilityScenario": "reliability",
+    "FleetScalingScenario": "scaling",
     "LayoutChoicesScenario": "layout_choices",
     "LayoutEvidenceScenario": "layout_evidence",
     "LayoutMapScenario": "layout_map",
     "LayoutSearchScenario": "variation",
+    "MemoryByDepthScenario": "memory",
+    "NodeLinkSweepScenario": "links",
+    "PublishedInterruptionsScenario": "published_runs",
     "PublishedStepFitScenario": "fitting",
     "PublishedStepTimesScenario": "published",
+    "PublishedTrainingRunScenario": "published_runs",
     "ReferenceTrainingStepScenario": "training",
     "SelfContainedReplicaScenario": "training",
+    "ShardedStateScenario": "memory",
+    "StepCollectivesScenario": "communication",
+    "TrainingRunScenario": "runs",
     "TrainingStepSweepScenario": "variation",
 }
 
