@@ -256,6 +256,14 @@ def test_keeping_a_choice_lies_between_the_best_and_the_step(
     )
 
 
+def test_what_the_fastest_layout_saves_adds_up_to_the_difference_of_the_steps(
+    choices: LayoutChoicesScenario,
+) -> None:
+    saved = sum(map(to_si, choices.best_saves.values()))
+    difference = step().result.ledger.total - to_si(choices.best_step_time)
+    assert saved == pytest.approx(difference, rel=1e-12)
+
+
 def test_the_front_falls_in_time_as_it_grows_in_memory_and_nothing_found_beats_it(
     choices: LayoutChoicesScenario, search: LayoutSearchScenario
 ) -> None:

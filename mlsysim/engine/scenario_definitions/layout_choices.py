@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -85,6 +86,22 @@ class LayoutChoicesScenario(Scenario):
     def best_step_time(self) -> Quantity:
         """Step time of the fastest layout that fits. Equation: min over layouts."""
         return self._fastest(self._all["feasible"])
+
+    @output("s")
+    def best_saves(self) -> dict[str, Quantity]:
+        """What the fastest layout saves in each part of the ledger; negative where it costs.
+
+        Equation: part of the step - part of the fastest layout.
+        """
+        i = self._all.least("step_time", self._all["feasible"])
+        own = self.step.result.ledger._asdict()
+        return {
+            name: Quantity(
+                math.fsum(float(own[part]) - float(self._all[part][i]) for part in parts),
+                unit("s"),
+            )
+            for name, parts in _PARTS.items()
+        }
 
     @output("s")
     def best_recomputing(self) -> dict[str, Quantity]:
@@ -206,6 +223,16 @@ class LayoutChoicesScenario(Scenario):
         for choice in choices:
             same = same & (self._all[CHOICES[choice]] == own[choice])
         return same
+
+
+# Parts of the ledger that are told together.
+_PARTS = {
+    "matrix_products": ("forward", "backward", "recomputation"),
+    "memory": ("memory_bound", "optimizer"),
+    "tensor_parallel": ("tensor_parallel",),
+    "other_communication": ("context_parallel", "point_to_point", "data_parallel"),
+    "bubble": ("bubble",),
+}
 
 
 def _gigabytes(value: Any) -> Quantity:

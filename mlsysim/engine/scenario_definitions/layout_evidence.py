@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 from mlsysim.declared import declared, record
 from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_definitions.layouts import CHOICES, Layouts
-from mlsysim.engine.scenario_definitions.published import PublishedStepTimesScenario, Run
+from mlsysim.engine.scenario_definitions.published import PublishedStepTimesScenario
+from mlsysim.engine.scenario_definitions.published_rows import Run
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
 from mlsysim.errors import InputError, LayoutError, nearest
 from mlsysim.outputs import output
