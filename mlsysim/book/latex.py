@@ -23,8 +23,16 @@ _TEXT = {
     "\N{NO-BREAK SPACE}": "~",
     **{sign: f"\\{sign}" for sign in "%_&#${}"},
 }
-# Signs that texts of chapters hold and that LaTeX knows no glyph for.
-PREAMBLE = "\n".join(
+# Signs that texts of chapters hold and that LaTeX knows no glyph for; quotes with a dotted line;
+# the contents under that name; no second heading over the bibliography, which is a page.
+PREAMBLE = r"""
+\usepackage[normalem]{ulem}
+\newcommand{\quoted}[1]{\dotuline{#1}}
+\addto\captionsenglish{\renewcommand{\contentsname}{Contents}}
+\renewenvironment{sphinxthebibliography}[1]
+  {\begingroup\let\bibsection\relax\begin{thebibliography}{#1}}
+  {\end{thebibliography}\endgroup}
+""" + "\n".join(
     rf"\DeclareUnicodeCharacter{{{ord(sign):04X}}}{{\ensuremath{{{command}}}}}"
     for sign, command in (
         ("−", "-"),

@@ -25,7 +25,7 @@ __all__ = ["PACKAGES", "PROGRAMS", "build", "missing", "register"]
 PROGRAMS = ("latexmk", "pdflatex")
 PACKAGES = (
     *("latexmk", "texlive-latex-recommended", "texlive-latex-extra", "texlive-fonts-recommended"),
-    *("tex-gyre", "poppler-utils"),
+    *("texlive-plain-generic", "tex-gyre", "poppler-utils"),
 )
 _DATE = "0"  # seconds of 1970 to which TeX's clock is set, so that the same book has the same bytes
 # Lines of TeX's log that a reader would see on the page.
@@ -36,6 +36,7 @@ _SEEN = re.compile(
     re.MULTILINE,
 )
 _WIDTH = 10.0  # points that a line may stick out
+_LETTERS = 86  # of the text font that a line of a table holds
 
 
 def missing() -> list[str]:
@@ -109,7 +110,7 @@ class PrintedFigures(SphinxPostTransform):
 
 
 class PrintedPages(SphinxTransform):
-    """In print there is no code of cells, and the chapters have the numbers that they have in HTML.
+    """In print there is no code of cells, tables keep to the page, and chapters their numbers.
 
     The first page lists the chapters inside its last section, which would make them sections of
     it. LaTeX numbers every chapter, HTML only those of a table of contents that says so.
@@ -124,16 +125,56 @@ class PrintedPages(SphinxTransform):
         for cell in list(self.document.findall(nodes.container)):
             if "tag_hide-input" in cell["classes"] and cell.parent is not None:
                 cell.parent.remove(cell)
-        if self.env.docname != self.config.root_doc:
-            return
-        book = next(self.document.findall(nodes.section))
-        for found in list(self.document.findall(addnodes.toctree)):
-            depth = 2 if found["numbered"] else -1
-            listed = found.parent
+        for table in list(self.document.findall(nodes.table)):
+            parent, place, spec = table.parent, table.parent.index(table), columns(table)
+            if "X" not in spec:  # else a cell would be given its share of the page, however long
+                parent.insert(place + 1, nodes.raw("", r"\endgroup", format="latex"))
+                start = r"\begingroup\renewcommand{\sphinxcolwidth}[2]{\linewidth}"
+                parent.insert(place, nodes.raw("", start, format="latex"))
+                place += 1
+            parent.insert(place, addnodes.tabular_col_spec(spec=spec))
+        if self.env.docname == self.config.root_doc:
+            self._first_page(next(self.document.findall(nodes.section)))
+
+    def _first_page(self, book: nodes.section) -> None:
+        """What the first page says becomes a preface, and what it lists the chapters."""
+        lists = [
+            (each.parent, each["numbered"]) for each in self.document.findall(addnodes.toctree)
+        ]
+        for listed, _ in lists:
             listed.parent.remove(listed)
+        preface = nodes.section("", nodes.title("", "Preface"), ids=["preface"])
+        for node in book.children[1:]:
+            book.remove(node)
+            preface += node
+        book += nodes.raw("", r"\setcounter{secnumdepth}{-1}", format="latex")
+        book += preface
+        for listed, numbered in lists:
+            depth = 2 if numbered else -1
             book += nodes.raw("", rf"\setcounter{{secnumdepth}}{{{depth}}}", format="latex")
             book += listed
-        book.insert(1, nodes.raw("", r"\setcounter{secnumdepth}{-1}", format="latex"))
+
+
+def columns(table: nodes.table) -> str:
+    """The columns of a table for LaTeX: as wide as their text, or shares of the page's width.
+
+    Numbers stand at the right, as they do on the screen.
+    """
+    rows = [
+        [(entry.astext(), "text-right" in entry["classes"]) for entry in row.findall(nodes.entry)]
+        for row in table.findall(nodes.row)
+    ]
+    cells = [*zip(*rows, strict=True)]
+    right = [column[-1][1] for column in cells]
+    widths = [max(len(text) for text, _ in column) for column in cells]
+    if sum(widths) + 2 * len(widths) <= _LETTERS:
+        return "".join("r" if each else "l" for each in right)
+    # What is long wraps; what is short does not, for a broken number or name is hard to read.
+    shares = [min(width, _LETTERS // 2) + 2 for width in widths]
+    return "".join(
+        (r">{\raggedleft\arraybackslash}" if each else "") + rf"\X{{{share}}}{{{sum(shares)}}}"
+        for each, share in zip(right, shares, strict=True)
+    )
 
 
 def leave_out(app: Sphinx) -> None:
