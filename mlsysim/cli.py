@@ -76,7 +76,8 @@ def parser() -> argparse.ArgumentParser:
     execute.add_argument(
         "--jobs", type=int, default=1, metavar="N", help="execute N chapters at a time"
     )
-    command("book", _book, "build the page from chapters, artifacts and executed notebooks")
+    book = command("book", _book, "build the page from chapters, artifacts and executed notebooks")
+    book.add_argument("--pdf", action="store_true", help="build build/pdf/book.pdf instead")
     return top
 
 
@@ -234,6 +235,14 @@ def _book(options: argparse.Namespace) -> int:
     from mlsysim import building, turns
     from mlsysim.book import page
 
+    if options.pdf:
+        from mlsysim import paths
+        from mlsysim.book import press
+
+        with turns.job():
+            made = paths.shown(press.build())
+        _print_json({"pdf": made}) if options.json else print(f"built {made}")
+        return 0
     with turns.job():
         key = building.page_key()
         page.build()

@@ -103,6 +103,7 @@ def test_no_chapter_types_a_number(chapter: str) -> None:
         r"m \+ p - 1|p - 1|24\\,b|h\^2|[bm] = \d+|- 1,",  # algebra
         r"tau / 2|sqrt\{2|2 c\}|2 ?M[})]|M\} - 1|\(1 - |1/n",  # that of intervals
         r"1 \+ \\frac\{x\}\{3\}|x\^2\}\{9\}",
+        r"m \+ p - 1|24\\,b|h\^2|[bcdimnptv] = \d+|[a-z] - 1\b|- 1,|\\frac\{1\}",  # algebra
         r"5\\,a\\,s|10 \+ \\frac\{24\}|\{2\}\{d_3\}|1 & |12\\,",  # coefficients of formulas
         r"2\\,\(| - 1\}|v - 1\)|i \+ 1|i=1|\\frac\{1\}\{v\}",
         r"GPT-3 175B|Llama 3\.1|Nemotron-4",  # names of models

@@ -38,6 +38,8 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "bubble_of_no_layout": ("no depth and interleaving",),
     "schedule_without_whole_groups": ("groups of pp_size", "6 / 4 = 1.5"),
     "split_of_empty_stages": ("96 layers", "64 stages"),
+    "layout_map_with_a_word_for_a_degree": ("tensor_degrees", "'two'", "whole numbers"),
+    "layout_map_whose_degrees_fall": ("tensor_degrees", "2 after 4"),
     "depth_beyond_the_layers": ("pp_size 128", "96 layers"),
     # Numbers out of their range.
     "efficiency_zero": ("local_efficiency = 0", "more than 0"),

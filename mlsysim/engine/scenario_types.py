@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from mlsysim.engine.scenario_definitions.layout_choices import (
         LayoutChoicesScenario as LayoutChoicesScenario,
     )
+    from mlsysim.engine.scenario_definitions.layout_evidence import (
+        LayoutEvidenceScenario as LayoutEvidenceScenario,
+    )
     from mlsysim.engine.scenario_definitions.layout_map import (
         LayoutMapScenario as LayoutMapScenario,
     )
@@ -89,6 +92,7 @@ HOMES = {
     "FleetReliabilityScenario": "reliability",
     "FleetScalingScenario": "scaling",
     "LayoutChoicesScenario": "layout_choices",
+    "LayoutEvidenceScenario": "layout_evidence",
     "LayoutMapScenario": "layout_map",
     "LayoutSearchScenario": "variation",
     "MeasuredScalingScenario": "measured_scaling",
