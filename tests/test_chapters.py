@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -486,10 +487,6 @@ def test_what_a_chapter_that_is_gone_made_is_removed_and_named(book: Path) -> No
 
 
 def test_a_quote_that_is_lost_on_the_way_to_the_page_is_named(book: Path) -> None:
-    text = write(
-        book, TABLE, " One.\n\n:::{only} latex\nLost {quote}`step.step_time`\n:::\n\n<!-- x -->"
-    )
-    assert build(book) == ""  # present in another form of the book
     text = write(book, TABLE, " One.\n\n:::{admonition-like} x\nLost {quote}`step.step_time`\n:::")
     told = build(book)
     assert f"chapters/01_small.md:{line_of(text, 'Lost')}: quote `step.step_time` is lost" in told
@@ -512,6 +509,33 @@ def test_a_false_claim_stops_the_build_and_a_changed_artifact_tests_it_again(boo
         f'mlsysim: chapters/01_small.md:{line}: the claim "small" is false: it needs '
         "step.state_per_gpu < 44 GB, and step.state_per_gpu = 44.5 GB\n"
     )
+
+
+def test_a_chapter_reads_what_does_not_fit_only_on_purpose(solved: Path) -> None:
+    path = paths.artifact("DenseLLMReplica")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["feasibility"] = {"feasible": False, "reason": "9.0 GB more than 85.5 GB"}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    text = write(solved, TABLE)
+    with pytest.raises(InputError) as refused:
+        Page("01_small").check_reads()
+    place = f"chapters/01_small.md:{line_of(text, 'step = read')}"
+    assert str(refused.value).startswith(f"{place}: read: DenseLLMReplica is infeasible")
+    accepted = text.replace("mlsysim:\n", "mlsysim:\n  infeasible:\n  - DenseLLMReplica\n", 1)
+    (solved / "chapters" / "01_small.md").write_text(accepted, encoding="utf-8")
+    Page("01_small").check_reads()
+
+
+@pytest.mark.parametrize("sign", ["\ufeff", "\u2028", "\x85", "\x0c"])
+def test_an_invisible_character_is_named_with_its_line(root: Path, sign: str) -> None:
+    text = write(root, " Text.", f"x = 'a{sign}b'")
+    with pytest.raises(InputError) as refused:
+        cells.uses("01_small")
+    at = line_of(text, "x = ")
+    assert str(refused.value).startswith(f"chapters/01_small.md:{at}: the invisible character U+")
+    (root / "chapters" / "01_small.md").write_text(f"\ufeff{HEAD}", encoding="utf-8")
+    with pytest.raises(InputError, match=r"01_small.md:1: .* U\+FEFF; .* byte-order mark"):
+        Page("01_small").text  # noqa: B018  looking is what raises
 
 
 def test_cells_that_were_not_executed_as_they_stand_stop_the_page(book: Path) -> None:

@@ -38,7 +38,7 @@ def execute(chapter: str) -> list[tuple[str, str]]:
     ``chapters/x.md:LINE: ErrorType: message`` for a cell that fails, and InputError for front
     matter that does not make a notebook.
     """
-    text = (paths.chapters() / f"{chapter}.md").read_text(encoding="utf-8")
+    text = cells.source(chapter)
     FrontMatter(chapter, text).check_notebook()
     sources, uses = cells.code_cells(text), cells.uses(chapter, text)
     before = {path: path.read_bytes() for path in _on_disk(chapter)}
