@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ __all__ = [
     "Plan",
     "chapter_key",
     "chapter_reasons",
+    "execute",
     "executed",
     "page_is_stale",
     "page_key",
@@ -55,6 +57,26 @@ class Plan:
     def stale_chapters(self) -> list[str]:
         """Chapters that are executed (again)."""
         return [chapter for chapter, waits in self.chapters.items() if waits is not None]
+
+    @property
+    def executions(self) -> list[tuple[list[str], list[str]]]:
+        """The stale chapters that one process executes, and the stale scenarios it waits for.
+
+        Chapters that wait for none are apart, so that no slip in a scenario holds them up.
+        """
+        ready = [chapter for chapter, waits in self.chapters.items() if waits == []]
+        waiting = {chapter: waits for chapter, waits in self.chapters.items() if waits}
+        made = [(ready, list[str]())] if ready else []
+        if waiting:
+            made.append(
+                (list(waiting), sorted({name for each in waiting.values() for name in each}))
+            )
+        return made
+
+    @property
+    def fresh_chapters(self) -> list[str]:
+        """Chapters that are executed as they stand."""
+        return [chapter for chapter, waits in self.chapters.items() if waits is None]
 
     @property
     def fresh(self) -> list[str]:
@@ -181,6 +203,26 @@ def _products(chapter: str) -> dict[str, str]:
         for kind in ("tables", "figures")
         for path in sorted((paths.results() / kind / chapter).glob("*"))
     }
+
+
+def execute(
+    chapters: Iterable[str], at_once: int
+) -> Iterator[tuple[str, list[tuple[str, str]] | MlsysimError | None]]:
+    """Execute the stale of these chapters, `at_once` at a time, and record those that went well.
+
+    Yields each with what became of its products, None if it was fresh, or the error that ended it.
+    """
+    chapters = list(dict.fromkeys(chapters))
+    # Taken before the work: what is saved meanwhile makes a chapter stale again.
+    keys = {each: chapter_key(each) for each in chapters if chapter_reasons(each)}
+    yield from ((chapter, None) for chapter in chapters if chapter not in keys)
+    if keys:
+        from mlsysim.book.execution import execute_all
+
+        for chapter, made in execute_all(list(keys), at_once):
+            if not isinstance(made, MlsysimError):
+                record_chapter(chapter, keys[chapter])
+            yield chapter, made
 
 
 def record_chapter(chapter: str, key: str) -> None:

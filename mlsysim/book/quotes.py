@@ -23,11 +23,12 @@ _KEY = re.compile(r"[A-Za-z_]\w*(?:\.\w[\w-]*)*")
 _GRAMMAR = "KEY, KEY in UNIT, KEY as FORMAT, or KEY in UNIT as FORMAT"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Printed:
     """A value as the page prints it, beside the value and unit of the artifact.
 
-    `key` starts with the scenario's name; `spec` prints the same text again.
+    `key` starts with the scenario's name; `spec` prints the same text again. A notebook shows the
+    text with all of these, and with a word on an artifact that is stale.
     """
 
     text: str
@@ -46,6 +47,12 @@ class Printed:
             return "%"
         asked = parse(self.spec).unit
         return units.unit_text(units.unit(asked)) if asked else self.unit
+
+    def __repr__(self) -> str:
+        from mlsysim.artifacts.previews import notices
+
+        exact = f"{self.key} = {self.value!r} {self.unit}".rstrip()
+        return "\n".join([f"{self.text}    ({exact})", *notices(self.key.partition(".")[0])])
 
 
 @dataclass(frozen=True)
