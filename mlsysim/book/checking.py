@@ -49,13 +49,10 @@ class _Check:
         """All findings but those that a comment accepts, and the comments that accept nothing."""
         sound, found = [], []
         for page in self.book:
-            try:
-                page.quotes, page.claims  # noqa: B018  looking is what raises
-                if page.name in cells.chapters():
-                    cells.uses(page.name, page.text)
+            wrong = _wrong_on(page)
+            found += wrong
+            if not wrong:
                 sound.append(page)
-            except MlsysimError as error:
-                found += [_of(line) for line in str(error).split("\n")]
         typed = {page.name: typed_numbers(page.text) for page in sound}
         for page in sound:
             found += self._typed(page, typed[page.name])
@@ -109,6 +106,21 @@ class _Check:
         return left
 
 
+def _wrong_on(page: Page) -> list[Finding]:
+    """What the build would refuse of a page."""
+    wrong: dict[str, None] = {}
+    for look in (
+        lambda: page.quotes,
+        lambda: page.claims,
+        lambda: page.check_reads() if page.name in cells.chapters() else None,
+    ):
+        try:
+            look()
+        except MlsysimError as error:
+            wrong |= dict.fromkeys(str(error).split("\n"))
+    return [_of(line) for line in wrong]
+
+
 def _wrong(accept: Accept, covered: list[Finding], *, waits: bool) -> str:
     """What is wrong with a comment that accepts; `waits` if only the history could tell."""
     if not accept.reason:
@@ -143,7 +155,9 @@ def _write(typed: TypedNumber, known: Known, short: dict[str, str]) -> str:
     """The quote that prints a value as it was typed."""
     names_of = {scenario: name for name, scenario in short.items()}
     key = f"{names_of.get(known.scenario, known.scenario)}.{known.key}"
-    unit = "" if typed.unit in ("", COUNTED, known.unit) else f" in {typed.unit}"
+    asked = known.unit.lstrip("kMGT") if typed.unit == COUNTED else typed.unit
+    asked = f"{typed.prefix}{asked}" if asked else ""
+    unit = "" if asked in ("", known.unit) else f" in {asked}"
     form = f" as {',' if typed.grouped else ''}.{typed.decimals}f"
     if isinstance(known.value, int) and not unit:
         form = ""  # whole numbers print in full

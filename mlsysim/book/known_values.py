@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,6 +15,8 @@ from mlsysim.book.typed_numbers import COUNTED, TypedNumber
 
 __all__ = ["Known", "KnownValues", "values_of"]
 
+_SURE = 4  # significant digits by which a number without a unit is known
+_FAMILY = 12  # keys that differ in their last part alone
 _COUNTED = ("tok", "seq", "param", "USD")
 
 
@@ -59,8 +61,10 @@ class KnownValues:
     """Values by dimension, sorted, so that a typed number finds those it could stand for."""
 
     def __init__(self, values: Iterable[Known]) -> None:
+        values = list(dict.fromkeys(values))
+        self._families = Counter(_family(known) for known in values if not known.revision)
         by_kind: dict[str, list[tuple[float, int, Known]]] = defaultdict(list)
-        for number, known in enumerate(dict.fromkeys(values)):
+        for number, known in enumerate(values):
             factor, dimension = _factor(known.unit)
             by_kind[dimension].append((abs(known.value) * factor, number, known))
             by_kind["as published"].append((float(abs(known.value)), number, known))
@@ -71,7 +75,9 @@ class KnownValues:
     def match(self, typed: TypedNumber) -> list[Known]:
         """The values that print as what was typed, whatever the sign; the likeliest first.
 
-        A number of one significant digit must be the value exactly, for it is near to many.
+        A number of one significant digit must be the value exactly, for it is near to many. One of
+        three without a unit is near to some member of every large family of keys, such as the times
+        of a hundred runs; these need a unit or another digit.
         """
         kind, factor = COUNTED, 1.0
         if typed.unit != COUNTED:
@@ -82,6 +88,8 @@ class KnownValues:
         found = self._between(kind, low, high)
         if kind == "as published":  # a share may stand for a percentage
             found += self._between(str(units.dimension("")), low, high)
+            if typed.significant < _SURE:
+                found = [each for each in found if self._families[_family(each)] < _FAMILY]
         return sorted(
             dict.fromkeys(found), key=lambda known: (bool(known.revision), len(known.key))
         )
@@ -91,6 +99,11 @@ class KnownValues:
         first = bisect_left(values, low * (1 - 1e-12), key=_size)
         last = bisect_right(values, high * (1 + 1e-12), key=_size)
         return [known for _, _, known in values[first:last]]
+
+
+def _family(known: Known) -> str:
+    """The key without its last part; a key of one part is a family of its own."""
+    return known.path.rpartition(".")[0] if "." in known.key else known.path
 
 
 def _size(entry: tuple[float, int, Known]) -> float:

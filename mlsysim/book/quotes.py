@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from mlsysim import units
+from mlsysim.book.default_formats import default_form
 from mlsysim.book.numbers import format_number, with_unit
 from mlsysim.documents import names
 from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownName, nearest
@@ -172,8 +173,10 @@ def printed_from(artifact: Artifact, text: str) -> Printed:
 def _printed(artifact: Artifact, spec: Spec) -> Printed:
     entry = artifact.entry(spec.key)
     value, unit = entry["value"], entry["unit"]
+    is_word = isinstance(value, (bool, str))
+    if not (is_word or spec.unit or spec.format):
+        spec = Spec(spec.key, *default_form(artifact.name, artifact.resolve(spec.key)))
     try:
-        is_word = isinstance(value, (bool, str))
         text = _word(value, spec) if is_word else _number(value, unit, spec)
     except MlsysimError as error:
         raise type(error)(f"{spec.key}: {error}") from None

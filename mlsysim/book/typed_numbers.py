@@ -26,6 +26,7 @@ COUNTED = "counted"
 
 _GAP = r"(?:[ \t\u00a0~-]|\\[,; ]|\{\\,\})*"
 _MULTIPLES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_PREFIXES = {"thousand": "k", "million": "M", "billion": "G", "trillion": "T"}
 _WORDS = {
     "percent": "%",
     "per cent": "%",
@@ -93,7 +94,8 @@ _FENCE = re.compile(
 class TypedNumber:
     """A number as typed on a line: exact value, size of its last digit, significant digits, unit.
 
-    The unit is a text of the vocabulary, COUNTED, or empty.
+    The unit is a text of the vocabulary, COUNTED, or empty; `prefix` is that of a multiple in
+    words, such as M of million.
     """
 
     line: int
@@ -102,6 +104,7 @@ class TypedNumber:
     last: Fraction
     significant: int
     unit: str
+    prefix: str
     grouped: bool
     decimals: int
 
@@ -193,6 +196,7 @@ def _typed(found: re.Match[str], before: str, line: int) -> TypedNumber | None:
         last=Fraction(10) ** (zeros - len(fraction)) * scale,
         significant=significant,
         unit=unit,
+        prefix=_PREFIXES.get(found["multiple"] or "", ""),
         grouped="," in found["digits"],
         decimals=len(fraction),
     )
