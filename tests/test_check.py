@@ -87,6 +87,8 @@ def found(rule: str = "", *, history: bool = False) -> list[str]:
         ),
         ("A batch of 3,145,728", "3,145,728", "step.global_batch_tokens`"),
         ("A model of 175 billion parameters", "175 billion parameters", "parameters"),
+        ("The state is **43.75** GB large.", "43.75", "step.state_per_gpu as .2f"),
+        ("A peak of 989.4 TFLOPS", "989.4 TFLOPS", "rates.bf16 as .1f"),
         ("Memory at 3.35 TB/s", "3.35 TB/s", "memory_bandwidth as .2f"),
         ("It reaches 69.6% of the peak", "69.6%", "step.local_efficiency in % as .1f"),
         ("It reaches 69.6 percent", "69.6 percent", "step.local_efficiency in % as .1f"),
@@ -117,7 +119,8 @@ def test_a_typed_number_is_found_with_its_line_and_the_quote_to_write(
 HONEST = """\
 In 2020 and in 1974 as in arXiv:2104.04473, doi 10.1145/3458817.3476209, https://x.org/43.75.
 GPT-3 175B, Llama 3.1 405B and H100 are names, as is Python 3.13; see Table 2.1 and Section 43.75.
-Version 43.75 of page 3072; `step.x = 43.75 GB`; {ref}`a 43.75 <x>`; [x](a/43.75 "y").
+Version 43.75 of page 3072, Eq. (43.75), vol. 3072, No. 2048;
+`step.x = 43.75 GB`; {ref}`a 43.75 <x>`; [x](a/43.75 "y").
 Two copies of {quote}`step.state_per_gpu` in half a second, about 100 steps of 1,000.
 (label-43.75)=
 1. One

@@ -24,12 +24,13 @@ __all__ = ["COUNTED", "TypedNumber", "typed_numbers"]
 # The unit of a multiplied number without a counted word: 175 billion of anything that is counted.
 COUNTED = "counted"
 
-_GAP = r"(?:[ \t\u00a0~-]|\\[,; ]|\{\\,\})*"
+_GAP = r"(?:[ \t\u00a0~*-]|\\[,; ]|\{\\,\})*"
 _MULTIPLES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _PREFIXES = {"thousand": "k", "million": "M", "billion": "G", "trillion": "T"}
 _WORDS = {
     "percent": "%",
     "per cent": "%",
+    "sec": "s",
     "second": "s",
     "millisecond": "ms",
     "microsecond": "us",
@@ -58,8 +59,10 @@ _NUMBER = re.compile(
     re.VERBOSE,
 )
 _NAMED = re.compile(
-    r"(?:\b(?:[Tt]able|[Ff]igure|[Ss]ection|[Cc]hapter|[Ee]quation|[Ee]q|[Pp]ages?|pp?|[Vv]ersion|[Rr]elease"
-    r"|[Vv]olume|[Nn]o|[Nn]umber|[Aa]ppendix|[Ss]tep|[Ee]xercise|[Aa]lgorithm|[Ff]ig|[Tt]ab|[Ss]ec)\.?|§)[\s\u00a0~]*$"
+    r"(?:\b(?:table|figure|section|chapter|equation|eq|pages?|pp?|version|release|volume|vol|no|number"
+    r"|appendix|step|exercise|algorithm|fig|tab|sec|eqs|figs|tables|figures|sections|chapters)\.?|§)"
+    r"[\s\u00a0~(]*$",
+    re.IGNORECASE,
 )
 # A word with a capital letter that does not only begin a sentence: Llama 3.11, Python 3.12.
 _NAME_BEFORE = re.compile(
@@ -233,5 +236,5 @@ def _symbol(word: str) -> str:
     if word in ("m", "d", "g", "b", "h", "J"):
         return ""
     with suppress(UnitError):
-        return units.unit_text(units.unit(word))
+        return units.unit_text(units.unit(re.sub(r"FLOPS$", "FLOP/s", word)))
     return ""
