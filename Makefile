@@ -17,6 +17,7 @@ test: .venv/project.stamp ## lint, types, every artifact solved again, the whole
 	$(in_venv) snakefmt --check Snakefile
 	$(in_venv) mypy
 	$(in_venv) mlsysim verify
+	$(in_venv) mlsysim check
 	$(in_venv) pytest --numprocesses auto
 
 quick: .venv/project.stamp ## the tests that take seconds

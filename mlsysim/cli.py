@@ -76,6 +76,13 @@ def parser() -> argparse.ArgumentParser:
     execute.add_argument(
         "--jobs", type=int, default=1, metavar="N", help="execute N chapters at a time"
     )
+    check = command(
+        "check", _check, "look for numbers typed by hand, and for what the book leaves unused"
+    )
+    check.add_argument(
+        "--history", action="store_true", help="also compare with artifacts of earlier revisions"
+    )
+    check.add_argument("--verbose", action="store_true", help="list what is for information")
     book = command("book", _book, "build the page from chapters, artifacts and executed notebooks")
     book.add_argument("--pdf", action="store_true", help="build build/pdf/book.pdf instead")
     return top
@@ -229,6 +236,29 @@ def _execute(options: argparse.Namespace) -> int:
     if options.json:
         _print_json(done)
     return int(any(each["error"] for each in done))
+
+
+def _check(options: argparse.Namespace) -> int:
+    from mlsysim.book.checking import check
+
+    found, remark = check(history=options.history)
+    wrong = [finding for finding in found if not finding.information]
+    if options.json:
+        _print_json({"findings": [vars(each) for each in found], "history": remark})
+        return int(bool(wrong))
+    for finding in found if options.verbose else wrong:
+        print(finding)
+    if remark:
+        print(f"history: {remark}")
+    counts = [
+        f"{sum(each.rule == rule for each in found)} {what}"
+        for rule, what in (
+            ("unread", "artifacts that no chapter reads"),
+            ("unquoted", "outputs that nobody quotes"),
+        )
+    ]
+    print(f"{len(wrong)} findings; for information: {', '.join(counts)} (--verbose lists them)")
+    return int(bool(wrong))
 
 
 def _book(options: argparse.Namespace) -> int:
