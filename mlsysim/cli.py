@@ -185,10 +185,9 @@ def _verify(options: argparse.Namespace) -> int:
         {"name": path, "verdict": "orphan", "detail": "no scenario makes it"}
         for path in staleness.orphans()
     ]
-    if staleness.schema_is_stale():
-        findings.append(
-            {"name": "results/artifact.schema.json", "verdict": "different", "detail": ""}
-        )
+    findings += [
+        {"name": path, "verdict": "different", "detail": ""} for path in staleness.stale_schemas()
+    ]
     if options.json:
         _print_json(findings)
     else:
