@@ -77,6 +77,15 @@ def parser() -> argparse.ArgumentParser:
         "--jobs", type=int, default=1, metavar="N", help="execute N chapters at a time"
     )
     command("book", _book, "build the page from chapters, artifacts and executed notebooks")
+    new = command(
+        "new", _new, "write a scenario or a chapter that builds, and says what to fill in"
+    )
+    new.add_argument("what", choices=("scenario", "chapter"))
+    new.add_argument("name", metavar="NAME", help="WideReplica, or NN_title for a chapter")
+    new.add_argument(
+        "--kind", default="", help="class of the scenario; its values are an example's"
+    )
+    new.add_argument("--base", default="", help="scenario that it varies; else the reference step")
     return top
 
 
@@ -241,4 +250,25 @@ def _book(options: argparse.Namespace) -> int:
         _print_json({"page": "build/book/index.html"})
     else:
         print("built build/book/index.html")
+    return 0
+
+
+def _new(options: argparse.Namespace) -> int:
+    from mlsysim import authoring
+    from mlsysim.errors import InputError
+    from mlsysim.paths import shown
+
+    if options.what == "chapter":
+        if options.kind or options.base:
+            raise InputError("--kind and --base are for scenarios")
+        written = shown(authoring.new_chapter(options.name))
+        also = " and its line in chapters/index.md"
+    else:
+        written = shown(authoring.new_scenario(options.name, options.kind, options.base))
+        also = ""
+    if options.json:
+        _print_json({"written": written})
+    else:
+        print(f"wrote {written}{also}; it builds as it is: snakemake all")
+        print("TODO marks what to fill in")
     return 0
