@@ -259,7 +259,7 @@ save_figure("NAME/parts", figure, data=frame)
 
 :::{figure} ../results/figures/NAME/parts.svg
 :name: fig-LABEL-parts
-:alt: TODO, for who cannot see the figure. The bar of the backward pass is {quote}`step.result.backward in s as .2f` long.
+:alt: TODO, for who cannot see it. The longest bar is {quote}`step.result.backward in s as .2f`.
 
 TODO: what the figure shows, in a sentence.
 :::

@@ -86,6 +86,8 @@ def parser() -> argparse.ArgumentParser:
         "--kind", default="", help="class of the scenario; its values are an example's"
     )
     new.add_argument("--base", default="", help="scenario that it varies; else the reference step")
+    live = command("live", _live, "serve the page, and build it again whenever a source is saved")
+    live.add_argument("--port", type=int, default=8000, help="0 takes one that is free")
     return top
 
 
@@ -271,4 +273,11 @@ def _new(options: argparse.Namespace) -> int:
     else:
         print(f"wrote {written}{also}; it builds as it is: snakemake all")
         print("TODO marks what to fill in")
+    return 0
+
+
+def _live(options: argparse.Namespace) -> int:
+    from mlsysim import live
+
+    live.run(options.port)
     return 0
