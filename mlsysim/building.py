@@ -314,13 +314,15 @@ def _read_record(path: Path) -> dict[str, Any]:
 def page_key() -> str:
     """A digest of all that the page shows and of the code that lays it out.
 
-    The record of quotes is left out: building the page writes it.
+    The records of quotes and claims are left out: building the page writes them.
     """
     shown = [
         path
         for folder in (paths.chapters(), paths.results(), paths.build() / "executed")
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.name.startswith(".") and path != paths.quotes()
+        if path.is_file()
+        and not path.name.startswith(".")
+        and path not in (paths.quotes(), paths.claims())
     ]
     modules = closure("mlsysim.book.page", "mlsysim.book.sphinx_extension")
     return digest(
@@ -334,7 +336,7 @@ def page_key() -> str:
 
 def record_page(key: str) -> None:
     """Note that the page was built from what `key` stands for, taken before, and what it made."""
-    content = {"key": key, "made": _made(), "quotes": _digest_of(paths.quotes())}
+    content = {"key": key, "made": _made(), "quotes": _records()}
     files.write(paths.build() / "page.json", json.dumps(content) + "\n")
 
 
@@ -344,8 +346,13 @@ def page_is_stale() -> bool:
     return (
         record.get("key") != page_key()
         or record.get("made") != _made()
-        or record.get("quotes") != _digest_of(paths.quotes())
+        or record.get("quotes") != _records()
     )
+
+
+def _records() -> list[str]:
+    """Digests of the records that building the page writes."""
+    return [_digest_of(path) for path in (paths.quotes(), paths.claims())]
 
 
 def _made() -> dict[str, int]:

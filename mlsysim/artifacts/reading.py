@@ -100,6 +100,11 @@ class Artifact:
         """Every key, outputs first."""
         return [*self.outputs, *self.inputs]
 
+    def __contains__(self, key: object) -> bool:
+        """Whether a text is a key, or stands for one."""
+        full = self._follow(str(key))
+        return full in self.outputs or full in self.inputs
+
     def resolve(self, key: str) -> str:
         """The full key that `key` stands for: ``fleet.node_count`` is ``Fleets.X.node_count``.
 
@@ -107,7 +112,7 @@ class Artifact:
         """
         self._renew()
         full = self._follow(key)
-        if full in self.outputs or full in self.inputs:
+        if full in self:
             return full
         known = self.keys()
         said, thing = (path.rpartition(".")[0] for path in (key, full))
