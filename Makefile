@@ -6,10 +6,13 @@ PYTHON ?= python3.13 python3.12 python3.11 python3
 # The rules of the Snakefile call their commands by name, so the environment leads the PATH.
 in_venv = PATH="$(CURDIR)/.venv/bin:$$PATH"
 
-.PHONY: all test quick bench clean help
+.PHONY: all live test quick bench clean help
 
 all: .venv/project.stamp ## make everything that is stale: artifacts, figures, tables, the book
 	$(in_venv) snakemake all --cores all
+
+live: .venv/project.stamp ## the page in a browser, built again at each save; PORT=8001 for another port
+	$(in_venv) mlsysim live $(if $(PORT),--port $(PORT))
 
 test: .venv/project.stamp ## lint, types, every artifact solved again, the whole test suite
 	$(in_venv) ruff check
