@@ -73,6 +73,9 @@ def parser() -> argparse.ArgumentParser:
         "execute chapters into build/executed and make their tables and figures",
     )
     execute.add_argument("chapters", metavar="CHAPTER", nargs="+")
+    execute.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="execute N chapters at a time"
+    )
     command("book", _book, "build the page from chapters, artifacts and executed notebooks")
     return top
 
@@ -206,27 +209,25 @@ def _execute(options: argparse.Namespace) -> int:
     for chapter in options.chapters:
         if chapter not in known:
             raise UnknownName(f"{chapter!r} is no chapter; {nearest(chapter, known)}")
-    done = []
+    done: list[dict[str, Any]] = []
     with turns.job():
-        for chapter in options.chapters:
-            if not building.chapter_reasons(chapter):
-                done.append({"chapter": chapter, "executed": False, "changed": []})
-                continue
-            from mlsysim.book.execution import execute
-
-            key = building.chapter_key(chapter)
-            made = execute(chapter)
-            building.record_chapter(chapter, key)
-            changed = [{"path": path, "what": what} for path, what in made if what != "same"]
-            done.append({"chapter": chapter, "executed": True, "changed": changed})
+        for chapter, made in building.execute(options.chapters, options.jobs):
+            error = str(made) if isinstance(made, MlsysimError) else ""
+            products = made if isinstance(made, list) else []
+            changed = [{"path": path, "what": what} for path, what in products if what != "same"]
+            executed = isinstance(made, list)
+            done.append(
+                {"chapter": chapter, "executed": executed, "changed": changed, "error": error}
+            )
+            if error:
+                print(f"mlsysim: {error}", file=sys.stderr, flush=True)
+            elif not options.json:
+                print(f"{'executed' if executed else 'fresh already:'} {chapter}", flush=True)
+                for each in changed:
+                    print(f"    {each['what']}: {each['path']}", flush=True)
     if options.json:
         _print_json(done)
-        return 0
-    for each in done:
-        print(f"{'executed' if each['executed'] else 'fresh already:'} {each['chapter']}")
-        for product in each["changed"]:
-            print(f"    {product['what']}: {product['path']}")
-    return 0
+    return int(any(each["error"] for each in done))
 
 
 def _book(options: argparse.Namespace) -> int:

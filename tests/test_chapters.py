@@ -102,6 +102,7 @@ def test_no_chapter_types_a_number(chapter: str) -> None:
         r"\]\([\w./-]+\)",  # targets of links
         r"(?m)^\([\w-]+\)=$|\([\w-]+\)$",  # labels
         r"m \+ p - 1|p - 1|24\\,b|h\^2|[bm] = \d+|- 1,",  # algebra
+        r"5\\,a\\,s|10 \+ \\frac\{24\}|\{2\}\{d_3\}|1 & |12\\,",  # coefficients of formulas
         r"GPT-3 175B|Llama 3\.1|Nemotron-4",  # names of models
     ):
         text = re.sub(literal, "", text)
@@ -345,9 +346,13 @@ PAGE = """\
 It is {quote}`step.state_per_gpu as .2f`, see [{quote}`step.precision`](index.md) and
 $x = {quote}`step.state_per_gpu in GiB as .2f`$.
 
+### Claim {claim}`in a heading if step.tensor_parallel = 8`
+
+It is {claim}`all but small if step.state_per_gpu > 40 GB and step.precision is bf16`.
+
 | a |
 |--:|
-| {quote}`step.tensor_parallel` |
+| {quote}`step.tensor_parallel`, {claim}`a power of two if step.tensor_parallel = 8` |
 
 :::{table} Of {quote}`step.pipeline_depth` stages
 :name: tab-one
@@ -357,7 +362,7 @@ $x = {quote}`step.state_per_gpu in GiB as .2f`$.
 :::
 
 :::{image} _static/favicon.svg
-:alt: Sign {quote}`step.data_parallel`
+:alt: Sign {quote}`step.data_parallel` {claim}`at most if step.data_parallel < 17`
 :::
 """
 
@@ -370,7 +375,7 @@ def test_the_page_shows_every_quote_where_it_stands(built: Path) -> None:
     )
     assert re.findall(button, html) == ["43.75\xa0GB"]
     assert r"\(x = 40.75\,\mathrm{GiB}\)" in html
-    assert 'alt="Sign 16"' in html
+    assert 'alt="Sign 16 at most"' in html
     heading = re.search(r"<h2>(?!.*Contents).*?</h2>", html)
     assert heading
     assert "43.8\xa0GB<a" in heading[0]
@@ -390,6 +395,21 @@ def test_the_page_shows_every_quote_where_it_stands(built: Path) -> None:
     assert all(f'id="{anchor}"' in html for anchor, _ in places)
     for name in ("artifacts/DenseLLMPretrainingStep.json", "_sources/01_small.ipynb"):
         assert (built / "build" / "book" / name).is_file()
+
+
+def test_the_page_shows_the_phrase_of_every_claim_and_says_what_was_tested(built: Path) -> None:
+    html = (built / "build" / "book" / "01_small.html").read_text(encoding="utf-8")
+    assert (
+        '<span class="claim" title="Tested: DenseLLMPretrainingStep.state_per_gpu &gt; 40 GB and '
+        "DenseLLMPretrainingStep.precision is bf16; step.state_per_gpu = 43.75 GB, "
+        'step.precision = bf16">all but small</span>'
+    ) in html
+    assert re.search(r'title="[^"]*">a power of two</span>', html)
+    assert re.search(r"<h3>[^C]*</span>Claim in a heading<a", html)
+    assert "{claim}" not in html
+    notebook = (built / "build" / "notebooks" / "01_small.ipynb").read_text(encoding="utf-8")
+    assert "It is all but small." in notebook
+    assert "{claim}" not in notebook
 
 
 def test_the_notebook_to_take_away_has_numbers_and_outputs(built: Path) -> None:
@@ -488,6 +508,25 @@ def test_a_quote_that_is_lost_on_the_way_to_the_page_is_named(book: Path) -> Non
     text = write(book, TABLE, " One.\n\n:::{admonition-like} x\nLost {quote}`step.step_time`\n:::")
     told = build(book)
     assert f"chapters/01_small.md:{line_of(text, 'Lost')}: quote `step.step_time` is lost" in told
+    write(book, TABLE, " One.\n\n:::{admonition-like} x\n{claim}`x if step.step_time > 1 s`\n:::")
+    assert "claim `x if step.step_time > 1 s` is lost on the page" in build(book)
+
+
+def test_a_false_claim_stops_the_build_and_a_changed_artifact_tests_it_again(book: Path) -> None:
+    text = write(book, TABLE, " One.\n\nIt is {claim}`small if step.state_per_gpu < 44 GB`.")
+    assert build(book) == ""
+    page = book / "build" / "book" / "01_small.html"
+    artifact = paths.artifact("DenseLLMPretrainingStep")
+    content = artifact.read_text(encoding="utf-8")
+    artifact.write_text(content.replace("43.75", "43.25"), encoding="utf-8")
+    assert build(book) == ""
+    assert "step.state_per_gpu = 43.25 GB" in page.read_text(encoding="utf-8")
+    artifact.write_text(content.replace("43.75", "44.5"), encoding="utf-8")
+    line = line_of(text, "It is {claim}")
+    assert build(book) == (
+        f'mlsysim: chapters/01_small.md:{line}: the claim "small" is false: it needs '
+        "step.state_per_gpu < 44 GB, and step.state_per_gpu = 44.5 GB\n"
+    )
 
 
 def test_cells_that_were_not_executed_as_they_stand_stop_the_page(book: Path) -> None:

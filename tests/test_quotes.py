@@ -14,7 +14,7 @@ from mlsysim import paths
 from mlsysim.artifacts.reading import read
 from mlsysim.book.latex import in_math
 from mlsysim.book.numbers import NBSP, format_number, with_unit
-from mlsysim.book.pages import Page, pages, write_quotes
+from mlsysim.book.pages import Page, pages, write_records
 from mlsysim.book.quotes import printed
 from mlsysim.book.scanner import scan
 from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownName
@@ -276,7 +276,7 @@ def chapter(
 def test_every_wrong_quote_of_a_page_is_told_at_once_with_its_line(solved: Path) -> None:
     page = chapter(solved, "A {quote}`step.steptime`.\n\nB {quote}`step.step_time in GB`.")
     with pytest.raises(MlsysimError) as refused:
-        write_quotes([page])
+        write_records([page])
     first, second = str(refused.value).split("\n")
     assert first.startswith("chapters/01_x.md:6: quote `step.steptime`: ")
     assert "did you mean 'step_time'" in first
@@ -324,7 +324,7 @@ def test_results_that_do_not_fit_are_quoted_only_on_purpose(solved: Path) -> Non
 
 def test_the_record_holds_each_quote_in_order_without_lines_or_sentences(solved: Path) -> None:
     page = chapter(solved, "It takes {quote}`step.state_per_gpu as .1f`, {quote}`step.precision`.")
-    assert write_quotes([page])
+    assert write_records([page])
     assert json.loads(paths.quotes().read_text(encoding="utf-8")) == {
         "01_x": [
             {
@@ -342,7 +342,7 @@ def test_the_record_holds_each_quote_in_order_without_lines_or_sentences(solved:
     moved = chapter(
         solved, "More.\n\nA {quote}`step.state_per_gpu as .1f`. B {quote}`step.precision`."
     )
-    assert not write_quotes([moved])
+    assert not write_records([moved])
 
 
 def test_a_page_in_plain_text_shows_the_numbers_in_their_places(solved: Path) -> None:

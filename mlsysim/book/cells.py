@@ -14,7 +14,8 @@ from mlsysim.errors import InputError
 
 __all__ = ["Cell", "Uses", "chapters", "code_cells", "place", "uses"]
 
-_FENCE = re.compile(r"( {0,3})(`{3,}|~{3,})(.*)")
+_FENCE = re.compile(r"( {0,3})(`{3,}|~{3,}|:{3,}(?=\s*\{))(.*)")
+_COMMENT = re.compile(r" {0,3}<!--")
 _OPTION = re.compile(r":[A-Za-z][\w-]*:( |$)")
 _MAGIC = re.compile(r"^([ \t]*)[%!].*$", re.MULTILINE)
 _PRODUCT = re.compile(r"[a-z0-9_]+")
@@ -53,7 +54,9 @@ def place(chapter: str, line: int) -> str:
 
 
 def code_cells(text: str) -> list[Cell]:
-    r"""The code cells of a MyST notebook, in order.
+    r"""The code cells of a MyST notebook, in order: those that its page shows.
+
+    What stands in an HTML comment, or inside another directive, is none.
 
     >>> code_cells("Text.\n\n```{code-cell}\n:tags: [hide-input]\n\nx = 1\n```\n")
     [Cell(source='x = 1', line=6)]
@@ -62,6 +65,9 @@ def code_cells(text: str) -> list[Cell]:
     lines = text.splitlines()
     number = 0
     while number < len(lines):
+        if _COMMENT.match(lines[number]):
+            number = _after_comment(lines, number)
+            continue
         opened = _FENCE.fullmatch(lines[number])
         number += 1
         if not opened or (opened[2][0] == "`" and "`" in opened[3]):
@@ -75,6 +81,14 @@ def code_cells(text: str) -> list[Cell]:
             cells.append(Cell("\n".join(lines[first:number]).rstrip(), first + 1))
         number += 1
     return cells
+
+
+def _after_comment(lines: list[str], number: int) -> int:
+    """The index of the line after an HTML comment that starts on line `number`."""
+    start = lines[number].find("<!--") + len("<!--")
+    while number < len(lines) and "-->" not in lines[number][start:]:
+        number, start = number + 1, 0
+    return number + 1
 
 
 def _after_options(lines: list[str], start: int, end: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlsysim.book.figures import PALETTE
@@ -11,7 +11,7 @@ from mlsysim.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["waterfall"]
+__all__ = ["stacked_bars", "waterfall"]
 
 _HEIGHT = 0.7  # of a bar, where rows are 1 apart
 _JOIN: Any = {"color": "#888888", "linewidth": 0.6, "zorder": 0.5}
@@ -51,3 +51,35 @@ def waterfall(
     axes.tick_params(axis="y", length=0)
     handles = [axes.barh(0, 0, label=kind, **look) for kind, look in looks.items()]
     axes.legend(handles=handles, loc="lower left")
+
+
+def stacked_bars(
+    axes: Axes,
+    parts: Mapping[str, Sequence[float]],
+    *,
+    looks: Sequence[tuple[str, str]] = PALETTE,
+) -> list[float]:
+    """Draw a bar at each of 0, 1, 2, ..., stacked of the parts; returns the heights of the bars.
+
+    `parts` are the heights of each part by the name that the legend gives it, from below; `looks`
+    are their colours and hatches. Raises InputError for more parts than looks.
+    """
+    if len(parts) > len(looks):
+        raise InputError(f"{len(parts)} parts of a bar: expected at most {len(looks)}")
+    tops: list[float] = []
+    for (name, heights), (color, hatch) in zip(parts.items(), looks, strict=False):
+        below = tops or [0.0] * len(heights)
+        axes.bar(
+            range(len(heights)),
+            heights,
+            bottom=below,
+            width=_HEIGHT,
+            label=name,
+            color=color,
+            hatch=hatch,
+            edgecolor="white",
+            linewidth=0,
+        )
+        tops = [base + height for base, height in zip(below, heights, strict=True)]
+    axes.grid(visible=False, axis="x")
+    return tops

@@ -1,4 +1,4 @@
-"""Building the book: quotes, notebooks to take away, and the HTML pages."""
+"""Building the book: quotes, claims, notebooks to take away, and the HTML pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from mlsysim import files, paths
 from mlsysim.book import notebooks
 from mlsysim.book.cells import chapters
-from mlsysim.book.pages import pages, write_quotes
+from mlsysim.book.pages import pages, write_records
 from mlsysim.errors import MlsysimError
 
 __all__ = ["build"]
@@ -21,17 +21,17 @@ _UNLISTED = re.compile(r"(?P<page>[^/\s]+)\.md: WARNING: document isn't included
 
 
 def build() -> Path:
-    """Write results/quotes.json, build/notebooks and build/book; returns the first page.
+    """Write the records of quotes and claims, build/notebooks and build/book.
 
-    Chapters must have been executed. What chapters that are gone left behind is removed, and named
-    on the standard error. Raises MlsysimError that lists all quotes that are wrong, or every
-    warning of Sphinx, each with ``chapters/x.md:LINE``.
+    Returns the first page. Chapters must have been executed. What chapters that are gone left
+    behind is removed, and named on the standard error. Raises MlsysimError that lists all quotes
+    and claims that are wrong, or every warning of Sphinx, each with ``chapters/x.md:LINE``.
     """
     book = pages()
     for page in book:
         if page.name in chapters():
             page.front_matter.check_notebook()
-    write_quotes(book)
+    write_records(book)
     for gone in _remove_left_behind():
         print(f"removed: {gone}, which no chapter makes any longer", file=sys.stderr, flush=True)
     for page in book:

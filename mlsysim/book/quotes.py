@@ -16,18 +16,19 @@ from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownName, nea
 if TYPE_CHECKING:
     from mlsysim.artifacts.reading import Artifact
 
-__all__ = ["Printed", "Spec", "parse", "printed", "printed_from"]
+__all__ = ["Printed", "Spec", "find", "parse", "printed", "printed_from"]
 
 _WORDS = re.compile(r"\s*(?P<key>\S+)(?:\s+in\s+(?P<unit>\S+))?(?:\s+as\s+(?P<format>\S+))?\s*")
 _KEY = re.compile(r"[A-Za-z_]\w*(?:\.\w[\w-]*)*")
 _GRAMMAR = "KEY, KEY in UNIT, KEY as FORMAT, or KEY in UNIT as FORMAT"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Printed:
     """A value as the page prints it, beside the value and unit of the artifact.
 
-    `key` starts with the scenario's name; `spec` prints the same text again.
+    `key` starts with the scenario's name; `spec` prints the same text again. A notebook shows the
+    text with all of these, and with a word on an artifact that is stale.
     """
 
     text: str
@@ -38,6 +39,12 @@ class Printed:
 
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        from mlsysim.artifacts.previews import notices
+
+        exact = f"{self.key} = {self.value!r} {self.unit}".rstrip()
+        return "\n".join([f"{self.text}    ({exact})", *notices(self.key.partition(".")[0])])
 
 
 @dataclass(frozen=True)
@@ -79,21 +86,32 @@ def printed(
     does not fit are refused unless `infeasible` holds it. Raises UnknownName, UnitError or
     InputError with the nearest names or with what to write.
     """
+    spec = parse(text)
+    artifact, key = find(spec.key, aliases or {}, infeasible=infeasible)
+    return _printed(artifact, Spec(key, spec.unit, spec.format))
+
+
+def find(
+    path: str, aliases: Mapping[str, str], *, infeasible: Container[str] = ()
+) -> tuple[Artifact, str]:
+    """The artifact that a key of a chapter names, and the key inside it; for quotes and claims.
+
+    Raises UnknownName or InputError as `printed` does.
+    """
     from mlsysim.artifacts.reading import read
 
-    spec, short = parse(text), aliases or {}
-    name, _, key = spec.key.partition(".")
-    if name not in short and name not in names("Scenarios"):
-        raise UnknownName(f"{name!r} is no scenario; {_choices(name, short)}")
+    name, _, key = path.partition(".")
+    if name not in aliases and name not in names("Scenarios"):
+        raise UnknownName(f"{name!r} is no scenario; {_choices(name, aliases)}")
     if not key:
         raise InputError(
             f"{name!r} is a scenario; say which of its values, such as {name}.step_time"
         )
-    artifact = read(short.get(name, name))
+    artifact = read(aliases.get(name, name))
     _check_reference(artifact, name, key)
     if not artifact.feasible and artifact.name not in infeasible:
         _check_input(artifact, key)
-    return _printed(artifact, Spec(key, spec.unit, spec.format))
+    return artifact, key
 
 
 def _choices(name: str, short: Mapping[str, str]) -> str:
