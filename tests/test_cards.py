@@ -57,6 +57,19 @@ def test_the_names_in_an_equation_stand_for_keys_and_its_words_for_nothing(step:
     assert terms(step, "batch_tokens") == {}  # an input has no equation
 
 
+def test_a_name_may_stand_for_a_few_results_together_but_not_for_many(step: Artifact) -> None:
+    def part(value: float) -> dict[str, object]:
+        return {"value": value, "unit": "s", "description": "A part.", "equation": ""}
+
+    def with_parts(count: int) -> Artifact:
+        total = {**part(9.0), "equation": "sum of hidden"}
+        parts = {f"hidden.p{number}": part(1.0) for number in range(count)}
+        return Artifact({**step.content, "outputs": {"total": total, **parts}})
+
+    assert terms(with_parts(2), "total") == {"hidden.p0": "hidden.p0", "hidden.p1": "hidden.p1"}
+    assert terms(with_parts(40), "total") == {}
+
+
 def test_an_equation_that_only_names_a_result_is_followed(step: Artifact) -> None:
     made = text(card(step, "step_time", [], {}))
     assert "= result.step_latency_total= forward + backward + " in made

@@ -99,33 +99,33 @@ _LOOK = """async () => {
 @pytest.fixture(scope="session")
 def visits(chromium: Browser) -> dict[str, Visit]:
     """Every page of the book, opened once."""
-    context = chromium.new_context(viewport=PHONE, is_mobile=True, has_touch=True)
+    page = chromium.new_page(viewport=PHONE, is_mobile=True, has_touch=True)
+    said: list[str] = []
+    asked: list[str] = []
+    failed: list[str] = []
+
+    def listen(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            said.append(message.text)
+
+    page.on("console", listen)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("requestfailed", lambda request: failed.append(request.url))
     found = {}
     for name in PAGES:
-        page = context.new_page()
-        said: list[str] = []
-        asked: list[str] = []
-        failed: list[str] = []
-
-        def listen(message: ConsoleMessage, said: list[str] = said) -> None:
-            if message.type in ("error", "warning"):
-                said.append(message.text)
-
-        page.on("console", listen)
-        page.on("pageerror", lambda error, said=said: said.append(str(error)))
-        page.on("request", lambda request, asked=asked: asked.append(request.url))
-        page.on("requestfailed", lambda request, failed=failed: failed.append(request.url))
         page.goto(address(name))
         seen = page.evaluate(_LOOK)
-        page.close()
         found[name] = Visit(
-            said,
-            asked,
-            failed,
+            [*said],
+            [*asked],
+            [*failed],
             set(seen["ids"]),
             seen["links"],
             [tuple(each) for each in seen["quotes"]],
             seen["width"],
         )
-    context.close()
+        for heard in (said, asked, failed):
+            heard.clear()
+    page.close()
     return found
