@@ -19,13 +19,12 @@ from sphinx.util.osutil import relative_uri
 
 from mlsysim import files, paths
 from mlsysim.artifacts.canonical import digest
-from mlsysim.book import latex, notebooks
+from mlsysim.book import downloads, latex, notebooks, sphinx_reference
 from mlsysim.book.cells import chapters, place
 from mlsysim.book.execution import executed
 from mlsysim.book.pages import Page
 from mlsysim.book.quotes import Printed
 from mlsysim.book.scanner import MARK, ROLE
-from mlsysim.documents import names
 from mlsysim.errors import MlsysimError
 
 __all__ = ["read_page", "setup"]
@@ -35,12 +34,18 @@ _LINKS = (nodes.reference, addnodes.pending_xref, addnodes.download_reference)
 # MyST-NB hands its readers a text without a name; the parser leaves the name here.
 _PAGE: ContextVar[str] = ContextVar("page")
 
+# An anchor on a page, and the names of the section that it is in.
+Place = tuple[str, list[str]]
+
 
 class PageParser(Parser):  # type: ignore[misc]
     """MyST-NB's parser, which lets `read_page` know which page it reads."""
 
     def parse(self, inputstring: str, document: nodes.document) -> None:
         """Add the page's nodes to `document`."""
+        if sphinx_reference.is_generated(document.settings.env.docname):
+            sphinx_reference.parse(inputstring, document)
+            return
         token = _PAGE.set(document.settings.env.docname)
         try:
             super().parse(inputstring, document)
@@ -73,9 +78,13 @@ class ResolveQuotes(SphinxTransform):
 
     def apply(self, **_options: Any) -> None:
         """Resolve the quotes of one page. Raises MlsysimError with ``chapters/x.md:LINE``."""
+        if sphinx_reference.is_generated(self.env.docname):
+            return
         page = Page(self.env.docname)
         expected = page.quotes
         self.values = {found.spec: value for found, value in expected}
+        self.places: dict[tuple[str, bool], list[Place]] = {}
+        self.anchors = 0
         seen: Counter[str] = Counter()
         for node in list(self.document.findall(quote)):
             seen[node["spec"]] += 1
@@ -95,10 +104,14 @@ class ResolveQuotes(SphinxTransform):
                 f"chapters/{page.name}.md: quote `{extra[0]}` is on the page, but not in its "
                 "source; an included file cannot hold quotes"
             )
+        self.env.metadata[page.name][sphinx_reference.PLACES] = [
+            self.places[found.spec, found.where in ("math", "alt")].pop(0) for found, _ in expected
+        ]
         for scenario in {value.key.partition(".")[0] for value in self.values.values()}:
             self.env.note_dependency(str(paths.artifact(scenario)))
         if page.name in chapters():
             self.env.note_dependency(str(executed(page.name)))
+            self.document.children[-1].append(downloads.box(page.name))
 
     def _value(self, spec: str, line: int) -> Printed:
         return self.values.get(spec) or Page(self.env.docname).resolve(spec, line)
@@ -112,12 +125,27 @@ class ResolveQuotes(SphinxTransform):
             outer = outer.parent
         heading = isinstance(outer, nodes.title) and isinstance(outer.parent, nodes.section)
         if heading or isinstance(outer, _LINKS):
+            self._note(node, node["spec"])
             node.replace_self(text)
             return
+        self.anchors += 1
+        node["ids"] = [f"q-{self.anchors}"]
+        self._note(node, node["spec"], node["ids"][0])
         node.children = []
         node += text
         node["artifact"] = value.key.partition(".")[0]
         node["title"] = f"{value.key} = {value.value!r} {value.unit}".rstrip()
+
+    def _note(
+        self, node: nodes.Element, spec: str, anchor: str = "", *, inert: bool = False
+    ) -> None:
+        """Remember where a quote stands: its anchor, or that of its section, and its section."""
+        outer = node
+        while outer is not None and not isinstance(outer, nodes.section):
+            outer = outer.parent
+        sections = list(outer["ids"]) if outer is not None else []
+        place = (anchor or (sections[0] if sections else ""), sections)
+        self.places.setdefault((spec, inert), []).append(place)
 
     def _fill(self, node: nodes.Element) -> list[str]:
         """Plain text for the quotes in alternative text and in formulas; their specs."""
@@ -127,6 +155,7 @@ class ResolveQuotes(SphinxTransform):
         def text(role: re.Match[str]) -> str:
             spec = " ".join(role["spec"].split())
             specs.append(spec)
+            self._note(node, spec, next(iter(node["ids"]), ""), inert=True)
             value = self._value(spec, node.line or 1)
             return latex.in_math(value.text) if math else value.text
 
@@ -175,28 +204,26 @@ def remove_left_behind(app: Sphinx, exception: Exception | None) -> None:
     if exception or app.builder.format != "html":
         return
     outdir, pictures = Path(app.outdir), {name for _, name in app.env.images.values()}
-    kept = {f"{scenario}.json" for scenario in names("Scenarios")}
-    gone = [path for path in (outdir / "artifacts").glob("*") if path.name not in kept]
-    gone += [path for path in (outdir / "_images").glob("*") if path.name not in pictures]
-    for source in (outdir / "_sources").glob("*.*"):
-        if source.stem not in app.env.found_docs:
-            gone += [source, outdir / f"{source.stem}.html"]
-            gone += [Path(app.doctreedir) / f"{source.stem}.doctree"]
-            gone += [outdir.parent / "jupyter_execute" / f"{source.stem}.ipynb"]  # MyST-NB's
+    kept = {outdir / where for where in downloads.copies()}
+    gone = [path for path in (outdir / "_images").glob("*") if path.name not in pictures]
+    for folder in downloads.FOLDERS:
+        gone += [p for p in (outdir / folder).rglob("*") if p.is_file() and p not in kept]
+    for source in (outdir / "_sources").rglob("*.*"):
+        name = source.relative_to(outdir / "_sources").with_suffix("").as_posix()
+        if name not in app.env.found_docs:
+            gone += [source, outdir / f"{name}.html"]
+            gone += [Path(app.doctreedir) / f"{name}.doctree"]
+            gone += [outdir.parent / "jupyter_execute" / f"{name}.ipynb"]  # MyST-NB's
     for path in gone:
         path.unlink(missing_ok=True)
 
 
 def copy_downloads(app: Sphinx, exception: Exception | None) -> None:
-    """Put the artifacts and notebooks that pages link to beside the pages."""
+    """Put the artifacts, notebooks and data that pages link to beside the pages."""
     if exception or app.builder.format != "html":
         return
-    outdir = Path(app.outdir)
-    for artifact in sorted((paths.results() / "scenarios").glob("*.json")):
-        files.write(outdir / "artifacts" / artifact.name, artifact.read_bytes())
-    for chapter in chapters():
-        notebook = notebooks.resolved(chapter)
-        files.write(outdir / "_sources" / notebook.name, notebook.read_bytes())
+    for where, source in downloads.copies().items():
+        files.write(Path(app.outdir) / where, source.read_bytes())
 
 
 def contents(app: Sphinx, docname: str) -> str:
@@ -230,6 +257,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_node(
         quote, html=(visit_html, depart_html), latex=other, text=other, man=other, texinfo=other
     )
+    sphinx_reference.setup(app)
     app.connect("env-get-outdated", outdated)
     app.connect("env-updated", remember)
     app.connect("html-page-context", offer_notebook)

@@ -70,6 +70,14 @@ class PublishedStepTimesScenario(Scenario):
     source does not give is 51,200; runs on H100 used fused attention.
 
     Excludes: the scatter between two measurements of one layout, which the table shows.
+
+    Derivation: each row gives the arguments of mlsysim.solvers.DistributedModel.solve, whose
+    docstring states equations and sources; errors are those of mlsysim.solvers.statistics.
+
+    >>> from mlsysim import Scenarios
+    >>> case = Scenarios.PublishedStepTimes
+    >>> case.run_count["narayanan2021"]
+    10
     """
 
     solvers: ClassVar[tuple[type, ...]] = (DistributedModel,)

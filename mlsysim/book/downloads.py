@@ -1,0 +1,94 @@
+"""What a reader can take away: artifacts, notebooks, and the data of every figure and table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from docutils import nodes
+from sphinx import addnodes
+
+from mlsysim import paths
+from mlsysim.book import notebooks
+from mlsysim.book.cells import chapters
+from mlsysim.book.pages import Page
+from mlsysim.book.products import figure_files, print_file, table_files
+from mlsysim.book.usage import Product, products
+
+__all__ = ["FOLDERS", "box", "copies"]
+
+# The folders of the built book that hold nothing but these files.
+FOLDERS = ("artifacts", "figures", "tables")
+
+
+def copies() -> dict[str, Path]:
+    """Every file that is copied beside the pages: where it goes in the book, and its source."""
+    found = {
+        f"artifacts/{path.name}": path
+        for path in sorted((paths.results() / "scenarios").glob("*.*"))
+        if path.suffix in (".json", ".csv")
+    }
+    for chapter in chapters():
+        notebook = notebooks.resolved(chapter)
+        found[f"_sources/{notebook.name}"] = notebook
+        for product in products(chapter, Page(chapter).text):
+            found |= {where: path for _, where, path in _files(product)}
+    return found
+
+
+def _files(product: Product) -> list[tuple[str, str, Path]]:
+    """The files of a figure or table: what each is, where it goes, its source."""
+    if product.kind == "figures":
+        told = figure_files(product.name)
+        named = {"CSV": told["csv"], "SVG": told["svg"], "PDF": print_file(product.name)}
+    else:
+        named = {"CSV": table_files(product.name)["csv"]}
+    return [
+        (what, f"{product.kind}/{product.name}{path.suffix}", path)
+        for what, path in named.items()
+        if path.is_file()
+    ]
+
+
+def box(chapter: str) -> nodes.Node:
+    """The box at the end of a chapter's page, which is no part of the printed book."""
+    made = nodes.admonition("", nodes.title("", "Data and notebook"), classes=["downloads"])
+    notebook = f"_sources/{chapter}.ipynb"
+    made += nodes.paragraph(
+        "",
+        "",
+        nodes.Text("This chapter as a notebook, with its numbers filled in: "),
+        _link(f"{chapter}.ipynb", notebook),
+        nodes.Text("."),
+    )
+    listed = nodes.bullet_list("", bullet="-")
+    for product in products(chapter, Page(chapter).text):
+        line = nodes.paragraph("", "", _named(chapter, product), nodes.Text(": "))
+        for number, (what, where, _) in enumerate(_files(product)):
+            line += [nodes.Text(", ")] * bool(number)
+            line += _link(what, where)
+        listed += nodes.list_item("", line)
+    if listed.children:
+        made += nodes.paragraph("", "The data of its figures and tables, with every digit:")
+        made += listed
+    return addnodes.only("", made, expr="html")
+
+
+def _link(text: str, where: str) -> nodes.reference:
+    """A link to a file beside the pages of the chapters."""
+    return nodes.reference("", text, internal=True, refuri=where)
+
+
+def _named(chapter: str, product: Product) -> nodes.Node:
+    """The figure or table by its number, or by its name if the chapter shows it under none."""
+    if not product.label:
+        return nodes.literal("", product.stem)
+    return addnodes.pending_xref(
+        "",
+        nodes.inline("", product.label),
+        refdoc=chapter,
+        refdomain="std",
+        reftype="numref",
+        reftarget=product.label,
+        refexplicit=False,
+        refwarn=True,
+    )
