@@ -13,6 +13,7 @@ from mlsysim.book.cells import chapters
 from mlsysim.book.pages import Page
 from mlsysim.book.products import figure_files, print_file, table_files
 from mlsysim.book.usage import Product, products
+from mlsysim.documents import names
 
 __all__ = ["FOLDERS", "box", "copies"]
 
@@ -24,8 +25,9 @@ def copies() -> dict[str, Path]:
     """Every file that is copied beside the pages: where it goes in the book, and its source."""
     found = {
         f"artifacts/{path.name}": path
-        for path in sorted((paths.results() / "scenarios").glob("*.*"))
-        if path.suffix in (".json", ".csv")
+        for name in names("Scenarios")
+        for path in (paths.artifact(name), paths.table(name))
+        if path.is_file()
     }
     for chapter in chapters():
         notebook = notebooks.resolved(chapter)

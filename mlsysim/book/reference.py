@@ -7,6 +7,7 @@ reference/classes and reference/classes/KIND.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -26,7 +27,7 @@ from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_types import KINDS
 from mlsysim.outputs import summary_of
 
-__all__ = ["FOLDER", "pages", "records", "write"]
+__all__ = ["FOLDER", "is_listed", "pages", "records", "source", "write"]
 
 FOLDER = "reference"
 _ENTRY = """\
@@ -49,10 +50,21 @@ A class says which inputs a scenario of its kind declares, and by which formulas
 The full name of each ends in `Scenario`."""
 
 
+def is_listed() -> bool:
+    """Whether chapters/index.md lists the generated pages; a book that does not has none."""
+    text = files.read(paths.chapters() / "index.md").decode()
+    return re.search(rf"^{FOLDER}/index", text, re.MULTILINE) is not None
+
+
+def source(name: str) -> Path:
+    """The file of a generated page."""
+    return paths.build() / f"{name}.md"
+
+
 def write() -> dict[str, Path]:
     """Write every page that changed, remove those that are gone; the file of each page by name."""
     made = pages()
-    kept = {name: paths.build() / f"{name}.md" for name in made}
+    kept = {name: source(name) for name in made}
     for path in sorted((paths.build() / FOLDER).rglob("*.md")):
         if path not in kept.values():
             path.unlink()
@@ -135,14 +147,14 @@ def _chapters() -> tuple[dict[str, set[str]], dict[str, list[Product]]]:
     return reads, shown
 
 
-def _source(name: str) -> str:
+def _declaration(name: str) -> str:
     return (paths.scenarios() / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def _purpose(name: str) -> str:
     """The comment at the head of a scenario's file, which says what the scenario is for."""
     lines = []
-    for line in _source(name).splitlines():
+    for line in _declaration(name).splitlines():
         if not line.startswith("#"):
             break
         lines.append(line.lstrip("#").strip())
@@ -153,7 +165,7 @@ def _derivation(name: str) -> dict[str, Any]:
     """The base that a scenario's file names, and the fields that the file gives itself."""
     import tomllib
 
-    raw = tomllib.loads(_source(name))
+    raw = tomllib.loads(_declaration(name))
     base = raw.get("base", "")
     own = [key for key, value in raw.items() if isinstance(value, dict)] if base else []
     return {"base": base, "own": tuple(own)}

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from pybtex.backends import plaintext
+from pybtex.plugin import register_plugin
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.project import Project
@@ -25,11 +28,10 @@ _EXTENSIONS = {"fieldlist"}
 
 
 class BookProject(Project):
-    """The files in chapters/, and for a book of HTML the pages that are generated beside them.
+    """The files in chapters/, and for a book of HTML the pages that are generated.
 
-    Sphinx knows one folder of sources. That a page may lie elsewhere costs it nothing: it keeps the
-    path of each page relative to that folder, and joins the two, which leaves an absolute path as
-    it is.
+    Sphinx knows one folder of sources. A generated page seems to lie in it, under its own name, and
+    is read from where it was written.
     """
 
     generated = False
@@ -40,20 +42,28 @@ class BookProject(Project):
         """The names of all pages; generated ones are written before they are named."""
         super().discover(exclude_paths, include_paths)
         for name, path in reference.write().items() if self.generated else ():
+            seeming = Path(name).with_suffix(path.suffix)
             self.docnames.add(name)
-            self._docname_to_path[name] = path
-            self._path_to_docname[path] = name
+            self._docname_to_path[name] = seeming
+            self._path_to_docname[seeming] = name
         return self.docnames
+
+    def doc2path(self, docname: str, absolute: bool) -> Any:
+        """The file of a page; relative to chapters/ if not `absolute`."""
+        if absolute and is_generated(docname):
+            return type(self.srcdir)(reference.source(docname))
+        return super().doc2path(docname, absolute)
 
 
 def take_over(app: Sphinx) -> None:
-    """Let this build look for generated pages as well, unless it prints: links are no print."""
+    """Let this build look for generated pages too, if the book lists them and does not print."""
     project = BookProject(app.srcdir, app.config.source_suffix)
     project.restore(app.project)
-    project.generated = app.builder.format == "html"
+    project.generated = app.builder.format == "html" and reference.is_listed()
     app.project = app.env.project = project
     if not project.generated:
-        app.config.suppress_warnings.append("toc.empty_glob")  # the table of contents names them
+        # Links are no print. What index.md lists of these pages is a pattern, which may be empty.
+        app.config.suppress_warnings.append("toc.empty_glob")
 
 
 def is_generated(docname: str) -> bool:
@@ -145,6 +155,9 @@ def renumbered(_app: Sphinx, env: BuildEnvironment) -> list[str]:
 
 def setup(app: Sphinx) -> None:
     """Register this with Sphinx."""
+    # The extension of the bibliography looks this up among all installed packages, for every
+    # citation on a page; what is registered is found at once.
+    register_plugin("pybtex.backends", "plaintext", plaintext.Backend, force=True)
     app.add_node(printed_at)
     app.add_role("printed_at", PrintedAtRole())
     app.add_post_transform(ResolvePlaces)
