@@ -136,7 +136,7 @@ def test_the_example_of_a_class_page_runs_and_prints_what_the_page_says(kind: st
         assert "No scenario of this class has a name yet." in page
         return
     assert shown
-    assert shown[1].startswith(">>> from mlsysim import Scenarios\n")
+    assert ">>> from mlsysim import Scenarios\n" in shown[1]
     test = doctest.DocTestParser().get_doctest(shown[1] + "\n", {}, kind, None, 0)
     assert len(test.examples) >= 2
     said: list[str] = []

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx import addnodes
+from sphinx.application import Sphinx
 
-from mlsysim import paths
+from mlsysim import files, paths
 from mlsysim.book import notebooks
 from mlsysim.book.cells import chapters
 from mlsysim.book.pages import Page
@@ -15,7 +16,7 @@ from mlsysim.book.products import figure_files, print_file, table_files
 from mlsysim.book.usage import Product, products
 from mlsysim.documents import names
 
-__all__ = ["FOLDERS", "box", "copies"]
+__all__ = ["FOLDERS", "box", "copies", "copy", "remove_left_behind"]
 
 # The folders of the built book that hold nothing but these files.
 FOLDERS = ("artifacts", "figures", "tables")
@@ -94,3 +95,30 @@ def _named(chapter: str, product: Product) -> nodes.Node:
         refexplicit=False,
         refwarn=True,
     )
+
+
+def remove_left_behind(app: Sphinx, exception: Exception | None) -> None:
+    """Remove what pages that are gone left in the book: the page, its source, its pictures."""
+    if exception or app.builder.format != "html":
+        return
+    outdir, pictures = Path(app.outdir), {name for _, name in app.env.images.values()}
+    kept = {outdir / where for where in copies()}
+    gone = [path for path in (outdir / "_images").glob("*") if path.name not in pictures]
+    for folder in FOLDERS:
+        gone += [p for p in (outdir / folder).rglob("*") if p.is_file() and p not in kept]
+    for source in (outdir / "_sources").rglob("*.*"):
+        name = source.relative_to(outdir / "_sources").with_suffix("").as_posix()
+        if name not in app.env.found_docs:
+            gone += [source, outdir / f"{name}.html"]
+            gone += [Path(app.doctreedir) / f"{name}.doctree"]
+            gone += [outdir.parent / "jupyter_execute" / f"{name}.ipynb"]  # MyST-NB's
+    for path in gone:
+        path.unlink(missing_ok=True)
+
+
+def copy(app: Sphinx, exception: Exception | None) -> None:
+    """Put the artifacts, notebooks and data that pages link to beside the pages."""
+    if exception or app.builder.format != "html":
+        return
+    for where, source in copies().items():
+        files.write(Path(app.outdir) / where, source.read_bytes())

@@ -199,33 +199,6 @@ def offer_notebook(
         context["ipynb_source"] = f"{pagename}.ipynb"
 
 
-def remove_left_behind(app: Sphinx, exception: Exception | None) -> None:
-    """Remove what pages that are gone left in the book: the page, its source, its pictures."""
-    if exception or app.builder.format != "html":
-        return
-    outdir, pictures = Path(app.outdir), {name for _, name in app.env.images.values()}
-    kept = {outdir / where for where in downloads.copies()}
-    gone = [path for path in (outdir / "_images").glob("*") if path.name not in pictures]
-    for folder in downloads.FOLDERS:
-        gone += [p for p in (outdir / folder).rglob("*") if p.is_file() and p not in kept]
-    for source in (outdir / "_sources").rglob("*.*"):
-        name = source.relative_to(outdir / "_sources").with_suffix("").as_posix()
-        if name not in app.env.found_docs:
-            gone += [source, outdir / f"{name}.html"]
-            gone += [Path(app.doctreedir) / f"{name}.doctree"]
-            gone += [outdir.parent / "jupyter_execute" / f"{name}.ipynb"]  # MyST-NB's
-    for path in gone:
-        path.unlink(missing_ok=True)
-
-
-def copy_downloads(app: Sphinx, exception: Exception | None) -> None:
-    """Put the artifacts, notebooks and data that pages link to beside the pages."""
-    if exception or app.builder.format != "html":
-        return
-    for where, source in downloads.copies().items():
-        files.write(Path(app.outdir) / where, source.read_bytes())
-
-
 def contents(app: Sphinx, docname: str) -> str:
     """A digest of all that a page is read from: its source and every file it depends on."""
     env = app.env
@@ -261,8 +234,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("env-get-outdated", outdated)
     app.connect("env-updated", remember)
     app.connect("html-page-context", offer_notebook)
-    app.connect("build-finished", remove_left_behind)
-    app.connect("build-finished", copy_downloads)
+    app.connect("build-finished", downloads.remove_left_behind)
+    app.connect("build-finished", downloads.copy)
     # Pages that another version of this code has read are read again.
     code = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
     return {"version": "1", "env_version": int(digest(code), 16), "parallel_read_safe": True}
