@@ -363,7 +363,7 @@ $x = {quote}`step.state_per_gpu in GiB as .2f`$.
 
 def test_the_page_shows_every_quote_where_it_stands(built: Path) -> None:
     html = (built / "build" / "book" / "01_small.html").read_text(encoding="utf-8")
-    assert '<a class="quote" href="artifacts/DenseLLMPretrainingStep.json" title=' in html
+    assert '<a class="quote" href="artifacts/DenseLLMPretrainingStep.json" id="q-1" title=' in html
     assert 'title="DenseLLMPretrainingStep.state_per_gpu = 43.75 GB">43.75\xa0GB</a>' in html
     assert r"\(x = 40.75\,\mathrm{GiB}\)" in html
     assert 'alt="Sign 16"' in html

@@ -26,6 +26,7 @@ from mlsysim.book.usage import products
 from mlsysim.documents import names
 from mlsysim.engine.scenario_types import KINDS
 from mlsysim.outputs import equation_of, outputs
+from mlsysim.solvers import DistributedResult
 from tests.conftest import REPOSITORY, copy_project
 from tests.test_chapters import CELL, HEAD, command, write
 
@@ -141,6 +142,15 @@ def test_the_example_of_a_class_page_runs_and_prints_what_the_page_says(kind: st
     assert len(test.examples) >= 2
     said: list[str] = []
     assert doctest.DocTestRunner().run(test, out=said.append).failed == 0, "".join(said)
+
+
+def test_a_class_page_lists_the_properties_of_its_result_with_their_equations() -> None:
+    page = pages()["reference/classes/ReferenceTrainingStepScenario"]
+    inner = page.partition("## Properties of result")[2]
+    for output in outputs(DistributedResult):
+        row = next(line for line in inner.split("\n") if f"`result.{output.name}`" in line)
+        assert f"<br>{in_cell(code(equation_of(output)))} |" in row
+        assert not output.unit or f"| {code(output.unit)} |" in row
 
 
 def test_a_class_without_an_example_shows_outputs_of_a_named_scenario() -> None:

@@ -114,6 +114,8 @@ def remove_left_behind(app: Sphinx, exception: Exception | None) -> None:
             gone += [outdir.parent / "jupyter_execute" / f"{name}.ipynb"]  # MyST-NB's
     for path in gone:
         path.unlink(missing_ok=True)
+        if path.parent.is_dir() and not any(path.parent.iterdir()):
+            path.parent.rmdir()
 
 
 def copy(app: Sphinx, exception: Exception | None) -> None:

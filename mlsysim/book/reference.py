@@ -98,7 +98,7 @@ def pages() -> dict[str, str]:
             used_by=tuple(
                 other
                 for other, its in documents.items()
-                if other != name and f"Scenarios.{name}" in _referred(its)
+                if f"Scenarios.{name}" in {_derivation(other)["base"], *_referred(its)}
             ),
         )
         made[f"{FOLDER}/scenarios/{name}"] = scenario_page(artifact.content, told)
@@ -198,7 +198,7 @@ def _referred(told: Document) -> Iterator[str]:
 def _entries(artifacts: Mapping[str, Artifact]) -> dict[str, str]:
     """The pages that lead to all others: of all, of the scenarios, of the classes."""
     scenarios = [
-        [link_to(name), escaped(each.title), f"{{doc}}`{_short(each.kind)} <classes/{each.kind}>`"]
+        [link_to(name), f"{{doc}}`{_short(each.kind)} <classes/{each.kind}>`", escaped(each.title)]
         for name, each in artifacts.items()
     ]
     classes = [
@@ -212,7 +212,7 @@ def _entries(artifacts: Mapping[str, Artifact]) -> dict[str, str]:
         ],
         "scenarios": [
             _SCENARIOS,
-            table(["Name", "What it is", "Class"], scenarios),
+            table(["Name", "Class", "What it is"], scenarios),
             _contents([f"scenarios/{name}" for name in artifacts]),
         ],
         "classes": [

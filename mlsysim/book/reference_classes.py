@@ -6,10 +6,10 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, get_type_hints
 
 from mlsysim.artifacts.reading import Artifact
-from mlsysim.book.markdown import block, code, prose, table
+from mlsysim.book.markdown import block, code, prose, table, under
 from mlsysim.engine.scenario import Scenario
 from mlsysim.outputs import Output, equation_of, outputs, section_of, summary_of
 from mlsysim.units import Quantity, unit
@@ -56,6 +56,8 @@ def class_page(cls: type[Scenario], artifacts: Sequence[Artifact] = ()) -> str:
         "## Properties",
         *(part for each in properties(cls) for part in _property(cls, *each)),
     ]
+    for output in outputs(cls):
+        parts += _inner(output)
     if cls.table is not Scenario.table:
         parts += ["## Table", block(prose(_first_paragraph(cls.table)))]
     return "\n\n".join(parts) + "\n"
@@ -215,6 +217,26 @@ def _type(kind: str) -> str:
     if kind.endswith("Table"):
         return f"{code(kind)}, a table of named {code(kind.removesuffix('Table'))} entries"
     return f"{{py:class}}`{kind} <{_OFFERED}.{kind}>`"
+
+
+def _inner(output: Output[Any]) -> list[str]:
+    """The outputs of an output that has its own: ``result.forward``."""
+    made = get_type_hints(output.compute).get("return")
+    if not isinstance(made, type) or not any(outputs(made)):
+        return []
+    rows = [
+        [
+            code(f"{output.name}.{each.name}"),
+            code(each.unit) if each.unit else "",
+            under(prose(summary_of(each)), code(equation_of(each))),
+        ]
+        for each in outputs(made)
+    ]
+    return [
+        f"## Properties of {output.name}",
+        f"{code(made.__name__)}: {prose(_first_paragraph(made))}",
+        table(["Name", "Unit", "Meaning and equation"], rows),
+    ]
 
 
 def _returned(compute: Any) -> str:

@@ -151,7 +151,7 @@ def sourced(source: str) -> str:
 
 def _statements(title: str, stated: Iterable[Mapping[str, str]]) -> Iterator[str]:
     lines = [
-        f"- {block(prose(each['text'].rstrip('.')))} ({code(each['where'])})." for each in stated
+        f"- {block(prose(_sentence(each['text'])))} ({code(each['where'])})" for each in stated
     ]
     if lines:
         yield f"## {title}"
