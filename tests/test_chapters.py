@@ -363,6 +363,16 @@ def test_the_page_shows_every_quote_where_it_stands(built: Path) -> None:
     assert 'href="#at-step-state-per-gpu"' in heading[0]  # an anchor that no number moves
     assert "{quote}" not in html
     assert re.search(r'<a class="reference[^>]*><span[^>]*>bf16</span></a>', html)
+    script = (built / "build/book/cards/DenseLLMPretrainingStep.js").read_text(encoding="utf-8")
+    cards = json.loads(script.partition(", ")[2].removesuffix(");\n"))["cards"]
+    places = re.findall(r'href="01_small.html#([^"]*)">(.*?)</a>', cards[key])
+    section = "at-step-state-per-gpu"
+    assert places == [
+        (section, "43.8\xa0GB"),
+        (f"quote-{key}", "43.75\xa0GB"),
+        (section, "40.75\xa0GiB"),
+    ]
+    assert all(f'id="{anchor}"' in html for anchor, _ in places)
     for name in ("artifacts/DenseLLMPretrainingStep.json", "_sources/01_small.ipynb"):
         assert (built / "build" / "book" / name).is_file()
 
