@@ -260,15 +260,16 @@ def _check(options: argparse.Namespace) -> int:
         print(finding)
     if remark:
         print(f"history: {remark}")
-    counts = [
-        f"{sum(each.rule == rule for each in found)} {what}"
-        for rule, what in (
-            ("unread", "artifacts that no chapter reads"),
-            ("unquoted", "outputs that nobody quotes"),
-        )
-    ]
-    print(f"{len(wrong)} findings; for information: {', '.join(counts)} (--verbose lists them)")
+    unread, unquoted = (sum(each.rule == rule for each in found) for rule in ("unread", "unquoted"))
+    print(
+        f"{_count(len(wrong), 'finding')}; for information: {_count(unread, 'artifact')} that no "
+        f"chapter reads, {_count(unquoted, 'output')} that nobody quotes (--verbose lists them)"
+    )
     return int(bool(wrong))
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _book(options: argparse.Namespace) -> int:

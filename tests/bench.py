@@ -193,6 +193,13 @@ def solver_rows(runs: int) -> list[Row]:
     ]
 
 
+def check_row(runs: int) -> Row:
+    """`mlsysim check` of the whole book, its libraries imported and its artifacts read."""
+    from mlsysim.book.checking import check
+
+    return in_process("mlsysim check of the book, warm", 2000.0, runs, 1, check)
+
+
 def published_row(runs: int) -> Row:
     """Ninety-seven published steps in one process, over the reference step alone."""
     solve = [str(COMMANDS / "mlsysim"), "solve"]
@@ -223,6 +230,7 @@ def main() -> None:
     print(published_row(runs), flush=True)
     for row in solver_rows(runs):
         print(row, flush=True)
+    print(check_row(runs), flush=True)
 
 
 if __name__ == "__main__":

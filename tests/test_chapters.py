@@ -341,6 +341,7 @@ It is {claim}`all but small if step.state_per_gpu > 40 GB and step.precision is 
 ```
 :::
 
+% accept: a reason that no reader sees
 :::{image} _static/favicon.svg
 :alt: Sign {quote}`step.data_parallel` {claim}`at most if step.data_parallel < 17`
 :::
@@ -387,6 +388,7 @@ def test_the_page_shows_the_phrase_of_every_claim_and_says_what_was_tested(built
     assert re.search(r'title="[^"]*">a power of two</span>', html)
     assert re.search(r"<h3>[^C]*</span>Claim in a heading<a", html)
     assert "{claim}" not in html
+    assert "a reason that no reader sees" not in html
     notebook = (built / "build" / "notebooks" / "01_small.ipynb").read_text(encoding="utf-8")
     assert "It is all but small." in notebook
     assert "{claim}" not in notebook

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
+import jupytext
 import pytest
 
 from mlsysim import paths
@@ -24,6 +25,7 @@ from mlsysim.cli import main
 from mlsysim.documents import names
 from mlsysim.errors import InputError
 from tests.conftest import copy_project
+from tests.test_chapters import HEAD
 
 FRONT = "---\nmlsysim:\n  scenarios:\n    step: DenseLLMPretrainingStep\n---\n\n"
 FIRST = FRONT.count("\n") + 1  # the line on which the body begins
@@ -141,9 +143,16 @@ Two copies of {quote}`step.state_per_gpu` in half a second, about 100 steps of 1
 
 $24\\,b\\,s\\,h^2$ and $x_{43.75}$
 
+| Run | Size |
+|:--|--:|
+| Theirs {cite}`brown2020` | 43.75 GB |
+
 A step took 12.34 s, and 57.1% of them were slow.
 
 ```{code-cell} ipython3
+axes.set_xlim(0, 43.75)
+axes.set(xticks=[43.75], xlabel="up to 43.75 GB")
+ends = [2048, 3145728]
 axes.plot("01_x/43.75", color="#3145728", width=3.5, name="run-43.75")
 ```
 """
@@ -162,6 +171,8 @@ def test_numbers_are_compared_at_the_precision_that_was_typed() -> None:
             Known("S", "count", 3145728, "tok"),
             Known("S", "bias", -2.5, "%"),
             Known("S", "exact", 8.0, "GB"),
+            Known("S", "energy", 1234.0, "kWh"),
+            Known("S", "gas", 0.392, "kgCO2e/kWh"),
             *(Known("S", f"many.{number}", 100.0 + number, "s") for number in range(50)),
         ]
     )
@@ -182,6 +193,8 @@ def test_numbers_are_compared_at_the_precision_that_was_typed() -> None:
         ("3.2 million tokens", []),
         ("3,145,728", ["count"]),
         ("2.50 percent", ["bias"]),
+        ("1.23 MWh", ["energy"]),
+        ("0.392", ["gas"]),
         ("137 s", ["many.37"]),
         ("137", []),  # near to one of many
         ("137.0", ["many.37"]),
@@ -227,6 +240,12 @@ def test_an_accept_that_says_or_does_nothing_is_a_finding(
     told = found("accept")
     assert len(told) == 1
     assert told[0].startswith(f"chapters/01_x.md:{FIRST + line}: {message}")
+
+
+def test_jupyter_keeps_what_accepts_byte_for_byte() -> None:
+    body = "% accept: a\nOne.\n\n% accept: b\n:::{table} T\n| a |\n|---|\n:::\n\n"
+    text = HEAD + body + "```{code-cell} ipython3\n# accept: c\nx = 1  # accept: d\n```\n"
+    assert jupytext.writes(jupytext.reads(text, fmt="md:myst"), fmt="md:myst") == text
 
 
 def test_an_accept_covers_the_block_below_it() -> None:

@@ -52,9 +52,10 @@ def values_of(content: dict[str, Any], revision: str = "") -> list[Known]:
 @cache
 def _factor(unit: str) -> tuple[float, str]:
     """What one of a unit is in base units, and its dimension as text."""
-    if not unit:
-        return 1.0, str(units.dimension(""))
-    return units.to_si(units.Quantity(Fraction(1), units.unit(unit))), str(units.dimension(unit))
+    powers = sorted((name, int(power)) for name, power in units.dimension(unit).items())
+    dimension = " ".join(f"{name}{power}" for name, power in powers)
+    one = units.to_si(units.Quantity(Fraction(1), units.unit(unit))) if unit else 1.0
+    return one, dimension
 
 
 class KnownValues:
@@ -87,7 +88,7 @@ class KnownValues:
         low, high = float(size - half) * factor, float(size + half) * factor
         found = self._between(kind, low, high)
         if kind == "as published":  # a share may stand for a percentage
-            found += self._between(str(units.dimension("")), low, high)
+            found += self._between(_factor("")[1], low, high)
             if typed.significant < _SURE:
                 found = [each for each in found if self._families[_family(each)] < _FAMILY]
         return sorted(

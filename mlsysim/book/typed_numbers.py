@@ -71,6 +71,7 @@ _NAME_BEFORE = re.compile(
     r"|This|Those|Thus|To|Under|Up|When|Where|Which|With)\b)[A-Z][\w-]*[ \u00a0]$"
 )
 _BLANK = [
+    re.compile(r"^[ ]*\|.*\{cite(?::\w+)?\}`.*$", re.MULTILINE),  # a row of what a source reports
     re.compile(r"\A---\n.*?\n---$", re.DOTALL | re.MULTILINE),  # front matter
     re.compile(r"^[ ]{0,3}%.*$", re.MULTILINE),
     re.compile(r"<!--.*?-->", re.DOTALL),
@@ -150,13 +151,16 @@ def _in_text(text: str, first: int) -> Iterator[TypedNumber]:
 
 
 def _in_code(source: str, first: int) -> Iterator[TypedNumber]:
-    """Numbers in code, and in its texts."""
+    """Numbers in code, and in its texts, but for limits and ticks of axes."""
     try:
         tree = ast.parse(source)
     except SyntaxError:
         return
+    layout = set(_layout(tree))
     for node in ast.walk(tree):
         if not isinstance(node, ast.Constant) or isinstance(node.value, (bool, bytes, complex)):
+            continue
+        if node in layout:
             continue
         line = first + node.lineno - 1
         if isinstance(node.value, str):
@@ -166,6 +170,18 @@ def _in_code(source: str, first: int) -> Iterator[TypedNumber]:
             typed = _typed(found, "", line) if found else None
             if typed:
                 yield typed
+
+
+def _layout(tree: ast.Module) -> Iterator[ast.AST]:
+    """What `axes.set_xticks(...)` and its like are given, and whole numbers in a list."""
+    for node in ast.walk(tree):
+        called = node.func if isinstance(node, ast.Call) else None
+        if isinstance(called, ast.Attribute) and re.match(r"set(?:_|$)", called.attr):
+            yield from ast.walk(node)
+        elif isinstance(node, (ast.List, ast.Tuple)):
+            for each in node.elts:
+                if isinstance(each, ast.Constant) and isinstance(each.value, int):
+                    yield each
 
 
 def _digits(value: float) -> str:
