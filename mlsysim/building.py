@@ -143,7 +143,7 @@ def _record(chapter: str) -> Path:
 def _source(chapter: str) -> str:
     path = paths.chapters() / f"{chapter}.md"
     try:
-        return path.read_text(encoding="utf-8")
+        return cells.source(chapter)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{paths.shown(path)} cannot be read: {error}") from None
 
@@ -274,10 +274,10 @@ def status() -> list[dict[str, Any]]:
         if not verdict.fresh
     ]
     stale = {Path(each["what"]).stem for each in found}
-    if staleness.schema_is_stale():
-        found.append(
-            {"what": "results/artifact.schema.json", "reasons": ["not the schema of this code"]}
-        )
+    found += [
+        {"what": path, "reasons": ["not the schema of this code"]}
+        for path in staleness.stale_schemas()
+    ]
     found += [
         {"what": path, "reasons": ["no scenario makes it; the next build removes it"]}
         for path in staleness.orphans()

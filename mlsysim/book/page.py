@@ -31,6 +31,7 @@ def build() -> Path:
     for page in book:
         if page.name in chapters():
             page.front_matter.check_notebook()
+            page.check_reads()
     write_records(book)
     for gone in _remove_left_behind():
         print(f"removed: {gone}, which no chapter makes any longer", file=sys.stderr, flush=True)

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from mlsysim.engine.scenario_definitions.links import (
         NodeLinkSweepScenario as NodeLinkSweepScenario,
     )
+    from mlsysim.engine.scenario_definitions.measured_scaling import (
+        MeasuredScalingScenario as MeasuredScalingScenario,
+    )
     from mlsysim.engine.scenario_definitions.memory import (
         MemoryByDepthScenario as MemoryByDepthScenario,
     )
@@ -58,6 +61,15 @@ if TYPE_CHECKING:
     )
     from mlsysim.engine.scenario_definitions.scaling import (
         FleetScalingScenario as FleetScalingScenario,
+    )
+    from mlsysim.engine.scenario_definitions.schedule import (
+        PipelineBubbleScenario as PipelineBubbleScenario,
+    )
+    from mlsysim.engine.scenario_definitions.schedule import (
+        PipelineScheduleScenario as PipelineScheduleScenario,
+    )
+    from mlsysim.engine.scenario_definitions.stages import (
+        StageSplitScenario as StageSplitScenario,
     )
     from mlsysim.engine.scenario_definitions.training import (
         ReferenceTrainingStepScenario as ReferenceTrainingStepScenario,
@@ -83,8 +95,11 @@ HOMES = {
     "LayoutEvidenceScenario": "layout_evidence",
     "LayoutMapScenario": "layout_map",
     "LayoutSearchScenario": "variation",
+    "MeasuredScalingScenario": "measured_scaling",
     "MemoryByDepthScenario": "memory",
     "NodeLinkSweepScenario": "links",
+    "PipelineBubbleScenario": "schedule",
+    "PipelineScheduleScenario": "schedule",
     "PublishedInterruptionsScenario": "published_runs",
     "PublishedStepFitScenario": "fitting",
     "PublishedStepTimesScenario": "published",
@@ -92,6 +107,7 @@ HOMES = {
     "ReferenceTrainingStepScenario": "training",
     "SelfContainedReplicaScenario": "training",
     "ShardedStateScenario": "memory",
+    "StageSplitScenario": "stages",
     "StepCollectivesScenario": "communication",
     "TrainingRunScenario": "runs",
     "TrainingStepSweepScenario": "variation",
