@@ -6,13 +6,23 @@ PYTHON ?= python3.13 python3.12 python3.11 python3
 # The rules of the Snakefile call their commands by name, so the environment leads the PATH.
 in_venv = PATH="$(CURDIR)/.venv/bin:$$PATH"
 
-.PHONY: all live test test-browser chromium quick bench clean help
+.PHONY: all live pdf test test-browser chromium quick bench clean help
 
 all: .venv/project.stamp ## make everything that is stale: artifacts, figures, tables, the book
 	$(in_venv) snakemake all --cores all
 
 live: .venv/project.stamp ## the page in a browser, built again at each save; PORT=8001 for another port
 	$(in_venv) mlsysim live $(if $(PORT),--port $(PORT))
+
+pdf: all ## the book for print, build/pdf/book.pdf; installs Debian's TeX where it may
+	@packages=$$($(in_venv) python -c "from mlsysim.book import press; \
+	  print(*(press.PACKAGES if press.missing() else ()))") && \
+	if [ -n "$$packages" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get update --quiet=2 && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install --quiet=2 --yes --no-install-recommends $$packages; \
+	fi
+	$(in_venv) mlsysim book --pdf
+	$(in_venv) pytest --quiet -m print
 
 test: .venv/project.stamp ## lint, types, every artifact solved again, the whole test suite
 	$(in_venv) ruff check
@@ -21,7 +31,7 @@ test: .venv/project.stamp ## lint, types, every artifact solved again, the whole
 	$(in_venv) mypy
 	$(in_venv) mlsysim verify
 	$(in_venv) mlsysim check
-	$(in_venv) pytest --numprocesses auto -m "not browser"
+	$(in_venv) pytest --numprocesses auto -m "not browser and not print"
 
 test-browser: all chromium ## the built book in headless Chromium: cards, links, accessibility
 	$(in_venv) pytest -m browser tests/browser
@@ -38,7 +48,7 @@ chromium:
 	fi
 
 quick: .venv/project.stamp ## the tests that take seconds
-	$(in_venv) pytest -m "not pipeline and not browser"
+	$(in_venv) pytest -m "not pipeline and not browser and not print"
 
 bench: .venv/project.stamp ## start-up, no-op and solver times beside their goals
 	$(in_venv) python tests/bench.py

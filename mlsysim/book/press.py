@@ -12,17 +12,17 @@ from typing import Any
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
-from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from mlsysim import files, paths
 from mlsysim.book.page import run_sphinx
 from mlsysim.errors import MlsysimError
 
-__all__ = ["PACKAGES", "PROGRAMS", "build", "missing", "register"]
+__all__ = ["PACKAGES", "build", "columns", "complaints", "missing", "register"]
 
 # What sets the book, and the Debian packages that have it. poppler-utils reads it in the tests.
-PROGRAMS = ("latexmk", "pdflatex")
+PROGRAMS = ("latexmk", "pdflatex", "kpsewhich")
+STYLES = ("tabulary.sty", "tgtermes.sty", "txfonts.sty", "ulem.sty", "varwidth.sty")
 PACKAGES = (
     *("latexmk", "texlive-latex-recommended", "texlive-latex-extra", "texlive-fonts-recommended"),
     *("texlive-plain-generic", "tex-gyre", "poppler-utils"),
@@ -40,8 +40,13 @@ _LETTERS = 86  # of the text font that a line of a table holds
 
 
 def missing() -> list[str]:
-    """The programs that are needed and not there."""
-    return [name for name in PROGRAMS if not shutil.which(name)]
+    """The programs, or else the styles of LaTeX, that are needed and not there."""
+    programs = [name for name in PROGRAMS if not shutil.which(name)]
+    return programs or [name for name in STYLES if not _has(name)]
+
+
+def _has(style: str) -> bool:
+    return not subprocess.run(["kpsewhich", style], capture_output=True, check=False).returncode
 
 
 def build() -> Path:
@@ -80,12 +85,16 @@ def _set(folder: Path) -> None:
     )
     log = folder / "book.log"
     text = log.read_text("utf-8", "replace") if log.is_file() else done.stdout.decode()
-    wrong = [found[0] for found in _SEEN.finditer(text) if float(found["width"] or 99) > _WIDTH]
-    fatal = [line for line in wrong if line.startswith("!")]  # before it nothing is resolved yet
-    wrong = fatal or wrong
+    wrong = complaints(text)
     if done.returncode or wrong:
         told = "\n".join(wrong) or done.stderr.decode("utf-8", "replace")
         raise MlsysimError(f"TeX is not content; see {paths.shown(log)}\n{told}")
+
+
+def complaints(log: str) -> list[str]:
+    """What TeX's log says that a reader would see on the page; errors alone if there are any."""
+    found = [line[0] for line in _SEEN.finditer(log) if float(line["width"] or _WIDTH + 1) > _WIDTH]
+    return [line for line in found if line.startswith("!")] or found
 
 
 class PrintedFigures(SphinxPostTransform):
@@ -109,50 +118,46 @@ class PrintedFigures(SphinxPostTransform):
             self.env.images.add_file(self.env.docname, uri)
 
 
-class PrintedPages(SphinxTransform):
-    """In print there is no code of cells, tables keep to the page, and chapters their numbers.
+def for_print(app: Sphinx, page: nodes.document) -> None:
+    """In print there is no code of cells, and tables keep to the page."""
+    if app.builder.format != "latex":
+        return
+    for cell in list(page.findall(nodes.container)):
+        if "tag_hide-input" in cell["classes"] and cell.parent is not None:
+            cell.parent.remove(cell)
+    for table in list(page.findall(nodes.table)):
+        parent, place, spec = table.parent, table.parent.index(table), columns(table)
+        if "X" not in spec:  # else a cell would be given its share of the page, however long
+            parent.insert(place + 1, _raw(r"\endgroup"))
+            parent.insert(place, _raw(r"\begingroup\renewcommand{\sphinxcolwidth}[2]{\linewidth}"))
+            place += 1
+        parent.insert(place, addnodes.tabular_col_spec(spec=spec))
+    if app.env.docname == app.config.root_doc:
+        _make_preface(next(page.findall(nodes.section)))
 
-    The first page lists the chapters inside its last section, which would make them sections of
-    it. LaTeX numbers every chapter, HTML only those of a table of contents that says so.
+
+def _make_preface(book: nodes.section) -> None:
+    """What the first page says becomes a preface, and what it lists the chapters.
+
+    It lists them inside its last section, which would make them sections of it. LaTeX numbers every
+    chapter, HTML only those of a table of contents that says so.
     """
+    lists = [(each.parent, each["numbered"]) for each in book.findall(addnodes.toctree)]
+    for listed, _ in lists:
+        listed.parent.remove(listed)
+    preface = nodes.section("", nodes.title("", "Preface"), ids=["preface"])
+    for node in book.children[1:]:
+        book.remove(node)
+        preface += node
+    book += _raw(r"\setcounter{secnumdepth}{-1}")
+    book += preface
+    for listed, numbered in lists:
+        book += _raw(rf"\setcounter{{secnumdepth}}{{{2 if numbered else -1}}}")
+        book += listed
 
-    default_priority = 900  # after all that makes nodes
 
-    def apply(self, **_options: Any) -> None:
-        """Change one page, if it is read for print."""
-        if self.app.builder.format != "latex":
-            return
-        for cell in list(self.document.findall(nodes.container)):
-            if "tag_hide-input" in cell["classes"] and cell.parent is not None:
-                cell.parent.remove(cell)
-        for table in list(self.document.findall(nodes.table)):
-            parent, place, spec = table.parent, table.parent.index(table), columns(table)
-            if "X" not in spec:  # else a cell would be given its share of the page, however long
-                parent.insert(place + 1, nodes.raw("", r"\endgroup", format="latex"))
-                start = r"\begingroup\renewcommand{\sphinxcolwidth}[2]{\linewidth}"
-                parent.insert(place, nodes.raw("", start, format="latex"))
-                place += 1
-            parent.insert(place, addnodes.tabular_col_spec(spec=spec))
-        if self.env.docname == self.config.root_doc:
-            self._first_page(next(self.document.findall(nodes.section)))
-
-    def _first_page(self, book: nodes.section) -> None:
-        """What the first page says becomes a preface, and what it lists the chapters."""
-        lists = [
-            (each.parent, each["numbered"]) for each in self.document.findall(addnodes.toctree)
-        ]
-        for listed, _ in lists:
-            listed.parent.remove(listed)
-        preface = nodes.section("", nodes.title("", "Preface"), ids=["preface"])
-        for node in book.children[1:]:
-            book.remove(node)
-            preface += node
-        book += nodes.raw("", r"\setcounter{secnumdepth}{-1}", format="latex")
-        book += preface
-        for listed, numbered in lists:
-            depth = 2 if numbered else -1
-            book += nodes.raw("", rf"\setcounter{{secnumdepth}}{{{depth}}}", format="latex")
-            book += listed
+def _raw(text: str) -> nodes.raw:
+    return nodes.raw("", text, format="latex")
 
 
 def columns(table: nodes.table) -> str:
@@ -170,7 +175,7 @@ def columns(table: nodes.table) -> str:
     if sum(widths) + 2 * len(widths) <= _LETTERS:
         return "".join("r" if each else "l" for each in right)
     # What is long wraps; what is short does not, for a broken number or name is hard to read.
-    shares = [min(width, _LETTERS // 2) + 2 for width in widths]
+    shares = [min(width, _LETTERS // 2) + 4 for width in widths]
     return "".join(
         (r">{\raggedleft\arraybackslash}" if each else "") + rf"\X{{{share}}}{{{sum(shares)}}}"
         for each, share in zip(right, shares, strict=True)
@@ -186,5 +191,5 @@ def leave_out(app: Sphinx) -> None:
 def register(app: Sphinx) -> None:
     """Register with Sphinx what print needs."""
     app.add_post_transform(PrintedFigures)
-    app.add_transform(PrintedPages)
+    app.connect("doctree-read", for_print, priority=100)  # before Sphinx notes what it holds
     app.connect("builder-inited", leave_out)
