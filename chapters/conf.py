@@ -1,5 +1,6 @@
 """How Sphinx lays out the book. `mlsysim book` runs it; nothing here asks the network."""
 
+from mlsysim.book.latex import PREAMBLE
 from mlsysim.book.scanner import EXTENSIONS
 
 project = "Machine-Learning Systems by the Numbers"
@@ -43,3 +44,17 @@ html_theme_options = {
     "use_download_button": True,
     "use_fullscreen_button": False,
 }
+
+# `mlsysim book --pdf`
+latex_engine = "pdflatex"
+latex_documents = [("index", "book.tex", project, author, "manual")]
+today = "\N{NO-BREAK SPACE}"  # on the title page, and the same every day
+latex_elements = {
+    "preamble": PREAMBLE,
+    "papersize": "a4paper",
+    "pointsize": "10pt",
+    "fncychap": "",  # its headings are in capitals, in which ms and MS are one
+    "extraclassoptions": "openany,oneside",
+}
+latex_show_urls = "no"
+latex_domain_indices = False

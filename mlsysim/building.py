@@ -144,7 +144,7 @@ def _record(chapter: str) -> Path:
 def _source(chapter: str) -> str:
     path = paths.chapters() / f"{chapter}.md"
     try:
-        return path.read_text(encoding="utf-8")
+        return cells.source(chapter)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{paths.shown(path)} cannot be read: {error}") from None
 

@@ -76,7 +76,15 @@ def parser() -> argparse.ArgumentParser:
     execute.add_argument(
         "--jobs", type=int, default=1, metavar="N", help="execute N chapters at a time"
     )
-    command("book", _book, "build the page from chapters, artifacts and executed notebooks")
+    check = command(
+        "check", _check, "look for numbers typed by hand, and for what the book leaves unused"
+    )
+    check.add_argument(
+        "--history", action="store_true", help="also compare with artifacts of earlier revisions"
+    )
+    check.add_argument("--verbose", action="store_true", help="list what is for information")
+    book = command("book", _book, "build the page from chapters, artifacts and executed notebooks")
+    book.add_argument("--pdf", action="store_true", help="build build/pdf/book.pdf instead")
     new = command(
         "new", _new, "write a scenario or a chapter that builds, and says what to fill in"
     )
@@ -240,10 +248,41 @@ def _execute(options: argparse.Namespace) -> int:
     return int(any(each["error"] for each in done))
 
 
+def _check(options: argparse.Namespace) -> int:
+    from mlsysim.book.checking import check
+
+    found, remark = check(history=options.history)
+    wrong = [finding for finding in found if not finding.information]
+    if options.json:
+        _print_json({"findings": [vars(each) for each in found], "history": remark})
+        return int(bool(wrong))
+    for finding in found if options.verbose else wrong:
+        print(finding)
+    if remark:
+        print(f"history: {remark}")
+    counts = [
+        f"{sum(each.rule == rule for each in found)} {what}"
+        for rule, what in (
+            ("unread", "artifacts that no chapter reads"),
+            ("unquoted", "outputs that nobody quotes"),
+        )
+    ]
+    print(f"{len(wrong)} findings; for information: {', '.join(counts)} (--verbose lists them)")
+    return int(bool(wrong))
+
+
 def _book(options: argparse.Namespace) -> int:
     from mlsysim import building, turns
     from mlsysim.book import page
 
+    if options.pdf:
+        from mlsysim import paths
+        from mlsysim.book import press
+
+        with turns.job():
+            made = paths.shown(press.build())
+        _print_json({"pdf": made}) if options.json else print(f"built {made}")
+        return 0
     with turns.job():
         key = building.page_key()
         page.build()

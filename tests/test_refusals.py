@@ -35,6 +35,11 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "interleaving_that_does_not_divide": ("pp_size 8 x v_stages 5", "96 / 40 = 2.4"),
     "replica_for_another_accelerator": ("A100_SXM_80GB", "H100_SXM"),
     "precision_without_rate": ("'fp8'", "A100_SXM_80GB", "bf16"),
+    "bubble_of_no_layout": ("no depth and interleaving",),
+    "schedule_without_whole_groups": ("groups of pp_size", "6 / 4 = 1.5"),
+    "split_of_empty_stages": ("96 layers", "64 stages"),
+    "layout_map_with_a_word_for_a_degree": ("tensor_degrees", "'two'", "whole numbers"),
+    "layout_map_whose_degrees_fall": ("tensor_degrees", "2 after 4"),
     "depth_beyond_the_layers": ("pp_size 128", "96 layers"),
     # Numbers out of their range.
     "efficiency_zero": ("local_efficiency = 0", "more than 0"),
@@ -43,6 +48,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "efficiency_as_text": ("local_efficiency = '0.7'", "expected a number"),
     "efficiency_nan": ("local_efficiency = nan", "finite"),
     "efficiency_infinite": ("local_efficiency = inf", "finite"),
+    "schedule_without_stages": ("stages = 0", "at least 1"),
     "count_zero": ("sequences_per_microbatch = 0", "at least 1"),
     "count_negative": ("batch_divisor = -512", "at least 1"),
     "tokens_negative": ("batch_tokens = -3.2e+06", "more than 0"),
@@ -55,6 +61,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "quantity_negative": ("bytes_per_param = -16 B", "more than 0 B"),
     "quantity_for_number": ("local_efficiency = '70 s'", "expected a number"),
     # Lists of numbers.
+    "interleavings_twice": ("interleavings: 1", "twice"),
     "depths_without_commas": ("depths: '4 8'", "whole numbers", "commas"),
     "zero_stage_unknown": ("zero_stage = 4", "0, 1, 2, 3"),
     # Types.

@@ -417,6 +417,8 @@ def test_a_stage_keeps_as_many_microbatches_as_there_are_stages_behind_it() -> N
     assert [memory.microbatches_in_flight(i, 4, 100, 1) for i in range(4)] == [4, 3, 2, 1]
     assert memory.microbatches_in_flight(0, 4, 2, 1) == 2
     assert memory.microbatches_in_flight(0, 8, 96, 2) == pytest.approx(8 * (1 + 7 / 16))
+    # Of six parts the last stage has started all but one of its own when the first comes back.
+    assert memory.microbatches_in_flight(7, 8, 96, 6) == pytest.approx((5 * 8 + 1) / 6)
 
 
 def test_two_solves_give_the_same_bits() -> None:

@@ -121,12 +121,14 @@
 
   // On the keyup of Tab, not on focus: a card that closes gives the focus back, and must not reopen.
   document.addEventListener("keyup", ({ key, target }) => {
-    const button = key === "Tab" && quoteAt(target);
+    if (key !== "Tab") return;
+    clearTimeout(timer);
+    const button = quoteAt(target);
     if (button && button !== owner) timer = setTimeout(show, 200, button, false);
   });
 
   document.addEventListener("focusout", ({ target, relatedTarget }) => {
-    const left = target === wanted || card.contains(target);
+    const left = quoteAt(target) || card.contains(target);
     if (left && relatedTarget && relatedTarget !== owner && !card.contains(relatedTarget)) hide();
   });
 

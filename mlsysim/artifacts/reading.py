@@ -118,7 +118,7 @@ class Artifact:
         """
         self._renew()
         full = self._follow(key)
-        if full in self:
+        if full in self.outputs or full in self.inputs:
             return full
         known = self.keys()
         said, thing = (path.rpartition(".")[0] for path in (key, full))

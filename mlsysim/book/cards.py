@@ -16,6 +16,7 @@ __all__ = ["Place", "Work", "basis", "card", "exact", "identity", "source", "ter
 
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w[\w-]*)*")
 _ASSUMPTION = "assumption: "
+_FEW = 12  # a card has no room for more results that one name stands for
 _SHARED = ("Fleets", "Hardware", "Models", "Scenarios")
 
 
@@ -64,8 +65,8 @@ def identity(artifact: Artifact, key: str) -> tuple[Any, ...]:
 def terms(artifact: Artifact, key: str) -> dict[str, str]:
     """What the names in the equation of a result stand for: keys of the artifact.
 
-    A name is looked for beside the key, then among all. Other words of an equation stand for
-    nothing.
+    A name is looked for beside the key, then among all. It may be that of a few results together,
+    as in "sum of hidden". Other words of an equation stand for nothing.
     """
     full = artifact.resolve(key)
     if full not in artifact.outputs:
@@ -77,6 +78,10 @@ def terms(artifact: Artifact, key: str) -> dict[str, str]:
         for candidate in (f"{beside}.{asked}", asked) if beside else (asked,):
             if candidate in artifact and artifact.resolve(candidate) != full:
                 found.setdefault(asked, artifact.resolve(candidate))
+                break
+            group = [each for each in artifact.outputs if each.startswith(f"{candidate}.")]
+            if group and len(group) <= _FEW and full not in group:
+                found |= {asked + each.removeprefix(candidate): each for each in group}
                 break
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlsysim.book.figures import PALETTE
@@ -11,7 +11,7 @@ from mlsysim.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["stacked_bars", "waterfall"]
+__all__ = ["stacked_bars", "timeline", "waterfall"]
 
 _HEIGHT = 0.7  # of a bar, where rows are 1 apart
 _JOIN: Any = {"color": "#888888", "linewidth": 0.6, "zorder": 0.5}
@@ -83,3 +83,30 @@ def stacked_bars(
         tops = [base + height for base, height in zip(below, heights, strict=True)]
     axes.grid(visible=False, axis="x")
     return tops
+
+
+def timeline(axes: Axes, passes: Iterable[tuple[int, float, float, str, tuple[str, str]]]) -> None:
+    """Draw passes as boxes in a row for each stage, the first stage on top.
+
+    A pass is its stage, counted from 1, its start and its end, a text, and the colours of the box
+    and of the text.
+    """
+    most = 0
+    for stage, start, end, text, (color, ink) in passes:
+        axes.barh(
+            stage,
+            end - start,
+            left=start,
+            height=0.9,
+            color=color,
+            edgecolor="white",
+            linewidth=0.4,
+        )
+        axes.annotate(
+            text, ((start + end) / 2, stage), ha="center", va="center", fontsize=7, color=ink
+        )
+        most = max(most, stage)
+    axes.set_yticks(range(1, most + 1))
+    axes.set_ylim(most + 0.6, 0.4)
+    axes.grid(visible=False)
+    axes.tick_params(axis="y", length=0)

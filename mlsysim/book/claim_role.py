@@ -29,7 +29,7 @@ class ClaimRole(SphinxRole):
     """``{claim}`PHRASE if CONDITION```."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """The phrase; TestClaims sees whether it is true."""
+        """The phrase; CheckClaims sees whether it is true."""
         spec = " ".join(self.text.split())
         try:
             phrase = split(spec)[0]
@@ -38,7 +38,7 @@ class ClaimRole(SphinxRole):
         return [claim("", phrase, spec=spec)], []
 
 
-class TestClaims(SphinxTransform):
+class CheckClaims(SphinxTransform):
     """Put in the titles of claims what was tested, and see that none of the source's was lost."""
 
     default_priority = 401
@@ -111,6 +111,6 @@ def _pass(_self: Any, _node: claim) -> None:
 def register(app: Sphinx) -> None:
     """Register the role with Sphinx."""
     app.add_role("claim", ClaimRole())
-    app.add_transform(TestClaims)
+    app.add_transform(CheckClaims)
     other = (_pass, _pass)
     app.add_node(claim, html=(_open, _close), latex=other, text=other, man=other, texinfo=other)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
+from mlsysim.artifacts.reading import read
 from mlsysim.book.condition_tokens import expanded
 from mlsysim.book.conditions import parse
 from mlsysim.book.evaluation import Evaluation
@@ -65,10 +67,15 @@ def examine(
         used[artifact.name] = None
         return artifact.entry(rest)
 
+    def matching(pattern: str) -> list[str]:
+        name, _, rest = pattern.partition(".")
+        known = read(short.get(name, name)).keys()
+        return [f"{name}.{key}" for key in known if fnmatchcase(key, rest)]
+
     def full(key: str) -> str:
         name, _, rest = key.partition(".")
         return f"{short.get(name, name)}.{rest}" if name in short else key
 
-    tried = Evaluation(entry)
+    tried = Evaluation(entry, matching)
     holds = tried.truth(tree)
     return Claim(phrase, expanded(condition, full), holds, tried.report(), tuple(used))

@@ -22,7 +22,7 @@ _SPACED = "write + - * / with a space on either side; without, they belong to a 
 _FACTOR = r"[A-Za-zµ][A-Za-z0-9]*(?:\*\*[1-9])?"
 _TOKEN = re.compile(
     rf"""
-    (?P<key>[A-Za-z_]\w*(?:\.\w[\w-]*)+)
+    (?P<key>[A-Za-z_]\w*(?:\.[\w*][\w*-]*)+)
   | (?P<number>[-−]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
     (?:\s*(?P<unit>%|(?:1/)?{_FACTOR}(?:[*/]{_FACTOR})*)(?![\w.(]))?
   | (?P<word>[A-Za-z_][\w-]*)

@@ -4,7 +4,8 @@
     comparison  SIDE < SIDE, also <= > >= =, and chains: a < b < c
                 SIDE = SIDE within 10 %, of the right side, or within 0.2 s
                 KEY is WORD, KEY is not WORD, KEY is KEY
-    SIDE        keys, numbers (8 s, 10 %, 3.35 TB/s), + - * / ( ), min(...), max(...), abs(...)
+    SIDE        keys, numbers (8 s, 10 %, 3.35 TB/s), + - * / ( ), min(...), max(...), abs(...);
+                in min and max a key may stand for many: max(runs.mean_error_of.*)
 
 Keys may hold hyphens (`runs.mean_error_of.bloom-176b`), and units * and /, so spaces stand around
 every + - * / that computes.

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from mlsysim import units
 from mlsysim.book.conditions import (
     Arithmetic,
     Call,
@@ -20,9 +18,10 @@ from mlsysim.book.conditions import (
     Not,
     Number,
 )
+from mlsysim.book.exact_values import Value, computed
 from mlsysim.errors import InputError, UnitError
 
-__all__ = ["Evaluation", "Value"]
+__all__ = ["Evaluation"]
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
@@ -31,55 +30,21 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
     "=": operator.eq,
 }
-_COMPUTE: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-}
-
-
-@dataclass(frozen=True)
-class Value:
-    """An exact number in base units, with its dimension and the unit to show it in.
-
-    `typed` is true for what a person typed and what is computed of such numbers alone.
-    """
-
-    magnitude: Fraction
-    dimension: Any
-    unit: str
-    typed: bool = False
-
-    @classmethod
-    def of(cls, number: Fraction | float, unit: str, *, typed: bool = False) -> Value:
-        """A number of an artifact or of a condition, as it is written there.
-
-        >>> Value.of(400, "Gb/s").magnitude
-        Fraction(50000000000, 1)
-        """
-        exact = number if isinstance(number, Fraction) else Fraction(repr(number))
-        if not unit:
-            return cls(exact, units.dimension(""), "", typed)
-        root = units.Quantity(exact, units.unit(unit)).to_root_units()
-        return cls(Fraction(root.magnitude), root.dimensionality, unit, typed)
-
-    def shown(self, digits: int = 6) -> str:
-        """The number in its unit, to so many significant digits."""
-        number = self.magnitude
-        if self.unit:
-            number /= Value.of(Fraction(1), self.unit).magnitude
-        return f"{float(number):.{digits}g} {self.unit}".rstrip()
 
 
 class Evaluation:
     """One evaluation of a condition; it notes every value that it meets, for the report.
 
-    `entry` gives the value and unit of a key.
+    `entry` gives the value and unit of a key, `matching` the keys that a pattern with * stands for.
     """
 
-    def __init__(self, entry: Callable[[str], dict[str, Any]]) -> None:
+    def __init__(
+        self,
+        entry: Callable[[str], dict[str, Any]],
+        matching: Callable[[str], list[str]] = lambda _: [],
+    ) -> None:
         self.entry = entry
+        self.matching = matching
         self.sides: dict[str, Value | str] = {}
         self.keys: dict[str, Value | str] = {}
         self.ratios: list[str] = []
@@ -111,6 +76,11 @@ class Evaluation:
         raise InputError(f"`{node.text}` is no condition; compare it with something")
 
     def _note(self, key: Key) -> Any:
+        if "*" in key.text:
+            raise InputError(
+                f"{key.text}: a key with * stands for many, alone in min(...) or max(...); a "
+                "product is written with a space on either side of *"
+            )
         entry = self.entry(key.text)
         value = entry["value"]
         is_word = isinstance(value, (bool, str))
@@ -181,47 +151,41 @@ class Evaluation:
         if isinstance(node, Arithmetic):
             return self._arithmetic(node)
         if isinstance(node, Call):
-            values = [self._value(each) for each in node.arguments]
-            for each, value in zip(node.arguments[1:], values[1:], strict=True):
-                self._agree("compare", node.arguments[0], values[0], each, value)
-            if node.function == "abs":
-                one = values[0]
-                return Value(abs(one.magnitude), one.dimension, one.unit, one.typed)
-            best = min if node.function == "min" else max
-            return best(values, key=lambda value: value.magnitude)
+            return self._call(node)
         raise InputError(f"`{node.text}` is a condition, and a value was expected")
+
+    def _call(self, node: Call) -> Value:
+        if node.function == "abs":
+            one = self._value(node.arguments[0])
+            return Value(abs(one.magnitude), one.dimension, one.unit, one.typed)
+        known = set(self.keys)
+        parts = [each for argument in node.arguments for each in self._each(argument)]
+        values = [self._value(part) for part in parts]
+        for part, value in zip(parts[1:], values[1:], strict=True):
+            self._agree("compare", parts[0], values[0], part, value)
+        best = (min if node.function == "min" else max)(values, key=lambda each: each.magnitude)
+        if len(parts) > len(node.arguments):  # of the many only the best is told
+            for part, value in zip(parts, values, strict=True):
+                if value != best and part.text not in known:
+                    self.keys.pop(part.text, None)
+        return best
+
+    def _each(self, argument: Node) -> list[Node]:
+        """The keys that an argument stands for: itself, or those that match its *."""
+        if not isinstance(argument, Key) or "*" not in argument.text:
+            return [argument]
+        found = self.matching(argument.text)
+        if not found:
+            raise InputError(f"no key matches {argument.text}")
+        return [Key(key) for key in found]
 
     def _arithmetic(self, node: Arithmetic) -> Value:
         left, right = self._value(node.left), self._value(node.right)
-        typed = left.typed and right.typed
         if node.operator in "+-":
             self._agree("join", node.left, left, node.right, right)
-            result = _COMPUTE[node.operator](left.magnitude, right.magnitude)
-            return Value(result, left.dimension, left.unit, typed)
         if node.operator == "/" and not right.magnitude:
             raise InputError(f"`{node.right.text}` is zero, and `{node.text}` divides by it")
-        result = _COMPUTE[node.operator](left.magnitude, right.magnitude)
-        dimension = _COMPUTE[node.operator](left.dimension, right.dimension)
-        return Value(result, dimension, _unit(node.operator, left, right), typed)
-
-
-def _unit(sign: str, left: Value, right: Value) -> str:
-    """The unit to show a product or a quotient in."""
-    shares = ("", "%")
-    if left.unit in shares and right.unit in shares:
-        if sign == "/":
-            return "" if right.unit else left.unit
-        return "%" if left.unit != right.unit else ""
-    if right.unit in shares:
-        return left.unit
-    if sign == "*" and left.unit in shares:
-        return right.unit
-    return units.unit_text(_COMPUTE[sign](_root(left.unit), _root(right.unit)))
-
-
-def _root(unit: str) -> Any:
-    """The base units of a unit, as pint's."""
-    return units.Quantity(1, units.unit(unit) if unit else "").to_root_units().units
+        return computed(node.operator, left, right)
 
 
 def _word(value: bool | str) -> str:

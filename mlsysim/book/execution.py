@@ -84,7 +84,7 @@ def run_cells(chapter: str) -> list[tuple[str, str]]:
     The notebook holds code cells alone, so that an edit of the prose changes nothing here; two
     executions give the same bytes.
     """
-    text = (paths.chapters() / f"{chapter}.md").read_text(encoding="utf-8")
+    text = cells.source(chapter)
     FrontMatter(chapter, text).check_notebook()
     sources, uses = cells.code_cells(text), cells.uses(chapter, text)
     before = {path: path.read_bytes() for path in _on_disk(chapter)}

@@ -14,7 +14,7 @@ from mlsysim.book.cells import chapters
 from mlsysim.book.pages import pages, write_records
 from mlsysim.errors import MlsysimError
 
-__all__ = ["build"]
+__all__ = ["build", "run_sphinx"]
 
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _UNLISTED = re.compile(r"(?P<page>[^/\s]+)\.md: WARNING: document isn't included in any toctree.*")
@@ -31,6 +31,7 @@ def build() -> Path:
     for page in book:
         if page.name in chapters():
             page.front_matter.check_notebook()
+            page.check_reads()
     write_records(book)
     for gone in _remove_left_behind():
         print(f"removed: {gone}, which no chapter makes any longer", file=sys.stderr, flush=True)
@@ -44,7 +45,7 @@ def build() -> Path:
         shutil.rmtree(out, ignore_errors=True)
         shutil.rmtree(paths.build() / "doctrees", ignore_errors=True)
     files.write(unfinished, "")
-    warnings = _run_sphinx(out)
+    warnings = run_sphinx(out, "html")
     if warnings:
         raise MlsysimError("the book has warnings:\n" + warnings)
     unfinished.unlink()
@@ -72,8 +73,8 @@ def _folders(parent: Path) -> list[Path]:
     return sorted(path for path in parent.glob("*") if path.is_dir())
 
 
-def _run_sphinx(out: Path) -> str:
-    """Build the pages; returns Sphinx's warnings, with places relative to the root."""
+def run_sphinx(out: Path, builder: str) -> str:
+    """Build the book into `out`; returns Sphinx's warnings, with places relative to the root."""
     from sphinx.application import Sphinx
     from sphinx.errors import SphinxError
     from sphinx.util.docutils import docutils_namespace, patch_docutils
@@ -85,8 +86,8 @@ def _run_sphinx(out: Path) -> str:
                 srcdir=source,
                 confdir=source,
                 outdir=out,
-                doctreedir=paths.build() / "doctrees",
-                buildername="html",
+                doctreedir=paths.build() / ("doctrees" if builder == "html" else f"{builder}.read"),
+                buildername=builder,
                 status=None,
                 warning=told,
                 warningiserror=True,

@@ -9,13 +9,15 @@ from typing import TypeVar
 
 from mlsysim import files, paths
 from mlsysim.artifacts.canonical import dumps
+from mlsysim.artifacts.reading import read
 from mlsysim.book import cells, latex
 from mlsysim.book.cells import place
 from mlsysim.book.claims import Claim, examine, split
 from mlsysim.book.front_matter import FrontMatter
-from mlsysim.book.quotes import Printed, printed
+from mlsysim.book.quote_context import check_around
+from mlsysim.book.quotes import Printed, printed, unfit
 from mlsysim.book.scanner import Role, scan
-from mlsysim.errors import MlsysimError
+from mlsysim.errors import InputError, MlsysimError
 
 __all__ = ["Page", "pages", "write_records"]
 
@@ -29,7 +31,7 @@ class Page:
     @cached_property
     def text(self) -> str:
         """The source, as it stands in chapters/."""
-        return (paths.chapters() / f"{self.name}.md").read_text(encoding="utf-8")
+        return cells.source(self.name)
 
     @cached_property
     def front_matter(self) -> FrontMatter:
@@ -47,7 +49,7 @@ class Page:
         Raises one MlsysimError that lists all that cannot be printed, each with its line.
         """
         roles = [role for role in self._roles if role.name == "quote"]
-        return _each(roles, lambda role: self.resolve(role.spec, role.line))
+        return _each(roles, self._print)
 
     @cached_property
     def claims(self) -> list[tuple[Role, Claim]]:
@@ -58,6 +60,28 @@ class Page:
         """
         roles = [role for role in self._roles if role.name == "claim"]
         return _each(roles, lambda role: self.test(role.spec, role.line))
+
+    def _print(self, role: Role) -> Printed:
+        """What a quote prints, seen in its line."""
+        value = self.resolve(role.spec, role.line)
+        line = self.text.split("\n")[role.line - 1]
+        before, after = line[: role.column], line[role.column + len(role.raw) :]
+        try:
+            check_around(value, before, after, math=role.where == "math")
+        except MlsysimError as error:
+            told = f"{place(self.name, role.line)}: quote `{role.spec}` {error}"
+            raise type(error)(told) from None
+        return value
+
+    def check_reads(self) -> None:
+        """See that the cells read no scenario that does not fit, unless that is said on purpose.
+
+        Tables, figures and shown values come from what is read, so the refusal is that of quotes.
+        Raises InputError with the line of the call.
+        """
+        for name, line in cells.uses(self.name, self.text).reads.items():
+            if not read(name).feasible and name not in self.front_matter.infeasible:
+                raise InputError(f"{place(self.name, line)}: read: {unfit(name)}")
 
     def resolve(self, spec: str, line: int) -> Printed:
         """What a quote on `line` prints. Raises MlsysimError with place and nearest names."""

@@ -156,6 +156,25 @@ def depart_html(self: Any, _node: quote) -> None:
     self.body.append("</button>")
 
 
+def visit_latex(self: Any, node: quote) -> None:
+    """Begin the dotted line; none in what LaTeX moves, such as headings and captions."""
+    self.body.append(r"\quoted{" if _is_still(node) else "{")
+
+
+def depart_latex(self: Any, _node: quote) -> None:
+    """End the dotted line."""
+    self.body.append("}")
+
+
+def _is_still(node: nodes.Node) -> bool:
+    """Whether a node stands in running text or a table."""
+    moved = (nodes.title, nodes.caption, nodes.term, *_LINKS)
+    outer = node.parent
+    while outer is not None and not isinstance(outer, moved):
+        outer = outer.parent
+    return outer is None
+
+
 def leave_text(_self: Any, _node: quote) -> None:
     """Elsewhere than on a web page a quote is its text."""
 
@@ -166,5 +185,10 @@ def register(app: Sphinx) -> None:
     app.add_transform(ResolveQuotes)
     other = (leave_text, leave_text)
     app.add_node(
-        quote, html=(visit_html, depart_html), latex=other, text=other, man=other, texinfo=other
+        quote,
+        html=(visit_html, depart_html),
+        latex=(visit_latex, depart_latex),
+        text=other,
+        man=other,
+        texinfo=other,
     )

@@ -28,10 +28,15 @@ _MARK = re.compile(r"\{(quote|claim)\}")
 _DIRECTIVE = re.compile(r"\{([\w:.-]+)\}(.*)")
 _OPTION = re.compile(r":([\w-]+):")
 _BACKTICKED = re.compile(r"`{3,}\s*(\{[\w:.-]+\})")
-# Directives whose content is not read as Markdown.
-_LITERAL = {
-    *("bibliography", "code", "code-block", "code-cell", "eval-rst", "include", "literalinclude"),
-    *("mermaid", "parsed-literal", "raw", "raw-cell", "sourcecode", "toctree"),
+# Directives that show their content as it stands.
+_SHOWN = {
+    *("code", "code-block", "code-cell", "literalinclude", "parsed-literal", "raw-cell"),
+    "sourcecode",
+}
+# Directives whose content is no Markdown, or is dropped from a form of the book.
+_DROPPED = {
+    *("bibliography", "eval-rst", "ifconfig", "include", "index", "mermaid", "meta", "only", "raw"),
+    "toctree",
 }
 _HOW = {
     "quote": "write {quote}`NAME.KEY in UNIT as FORMAT`, whole on one line and without |",
@@ -41,7 +46,9 @@ _REFUSED = {
     "unread": "no complete %s",
     "image": "![...] loses a %s in its alternative text; use {figure} with :alt:",
     "html": "HTML cannot hold a %s",
-    "nested": "a %s cannot stand inside another role; end the claim before it",
+    "nested": "a %s cannot stand inside another role",
+    "lost": "the page would lose this %s: a link's title, a cell beyond the columns of the table's "
+    "header, the front matter, or a footnote that nothing refers to cannot hold one",
     "formula": "a formula cannot hold a %s; write it in the text",
 }
 
@@ -74,8 +81,9 @@ def scan(page: str, text: str) -> list[Role]:
     """The quotes and claims of a page in the order of its source.
 
     Raises InputError with ``chapters/x.md:LINE`` for one that MyST would drop or show as it stands:
-    unfinished, cut by a table, in HTML, in the title of a directive fenced by backticks, or in an
-    option that is not alt.
+    unfinished, cut by a table, in HTML, in the title of a directive fenced by backticks, in an
+    option that is not alt, or in a place that is no text at all. Each occurrence of a mark is
+    accounted for, so none can be lost in a place that nobody thought of.
     """
     lines = text.split("\n")
     seen = dict.fromkeys(range(1, len(lines) + 1), 0)
@@ -96,6 +104,9 @@ def scan(page: str, text: str) -> list[Role]:
         if name == "claim" and mark.where == "math":
             raise InputError(f"{place(page, mark.line)}: {_refused('formula', name)}")
         roles.append(Role(mark.line, found.start(), role[0], spec, mark.where, name))
+    for number, line in enumerate(lines, start=1):
+        if missed := _MARK.search(line, seen[number]):
+            raise InputError(f"{place(page, number)}: {_refused('lost', missed[1])}")
     return roles
 
 
@@ -136,7 +147,9 @@ class _Walk:
             elif token.type == "inline":
                 yield from self._inline(token, before + token.map[0] + 1, where)
             elif token.type in ("fence", "colon_fence"):
-                yield from self._fence(token, before + token.map[0] + 1)
+                yield from self._fence(token, lines, before)
+            elif token.type in ("code_block", "myst_line_comment"):
+                yield from self._literal(token, lines, before)
             elif token.type in ("math_block", "math_block_label", "amsmath"):
                 start, end = token.map
                 yield from _marks(lines[start:end], before + start + 1, "math")
@@ -157,8 +170,7 @@ class _Walk:
         marks = list(_MARK.finditer(token.content))
         kinds = list(_kinds(token.children or [], where))
         if len(kinds) != len(marks):
-            how = f"a quote or claim cannot be told from what surrounds it; {_HOW['quote']}"
-            raise self._refuse(line, how)
+            raise self._refuse(line, _refused("lost", marks[0][1]))
         for mark, kind in zip(marks, kinds, strict=True):
             number = token.content.count("\n", 0, mark.start())
             if kind in _REFUSED:
@@ -172,12 +184,25 @@ class _Walk:
                 )
             yield _Mark(line + number, kind)
 
-    def _fence(self, token: Any, line: int) -> Iterator[_Mark]:
-        """The marks in a directive that starts on `line`: its title, its options and its body."""
+    def _literal(self, token: Any, lines: list[str], before: int) -> Iterator[_Mark]:
+        """The marks in a block that is shown as it stands, or not at all because it says so."""
+        start, end = token.map
+        yield from _marks(lines[start:end], before + start + 1, "literal")
+
+    def _fence(self, token: Any, lines: list[str], before: int) -> Iterator[_Mark]:
+        """The marks in a directive: its title, its options and its body."""
+        line = before + token.map[0] + 1
         directive = _DIRECTIVE.match(token.info.strip())
-        if not directive or directive[1] in _LITERAL:
+        if not directive or directive[1] in _SHOWN:
+            yield from self._literal(token, lines, before)
             return
         name, title = directive.groups()
+        if name in _DROPPED:
+            for mark in self._literal(token, lines, before):
+                found = _MARK.search(lines[mark.line - before - 1])
+                why = f"{{{name}}} cannot hold a {found[1] if found else 'quote'}"
+                raise self._refuse(mark.line, f"{why}: not every form of the book would show it")
+            return
         if name != "math":
             for inline in _parser().parseInline(title.strip()):
                 yield from self._inline(inline, line, "text")
@@ -185,9 +210,9 @@ class _Walk:
         first = _after_options(body)
         for number, text in enumerate(body[:first], line + 1):
             option = _OPTION.match(text)
-            mark = _MARK.search(text)
-            if mark and (not option or option[1] != "alt"):
-                why = f"of a directive's options only :alt: can hold a {mark[1]}"
+            held = _MARK.search(text)
+            if held and (not option or option[1] != "alt"):
+                why = f"of a directive's options only :alt: can hold a {held[1]}"
                 raise self._refuse(number, why)
             yield from _marks([text], number, "alt")
         if name == "math":
@@ -212,7 +237,8 @@ def _kinds(children: list[Any], where: str) -> Iterator[str]:
         if name in ("quote", "claim"):
             yield from [where] + ["nested"] * count
         elif name:
-            yield from ["math" if name == "math" else "literal"] * count
+            shown = {"math": "math", "code": "literal", "literal": "literal"}
+            yield from [shown.get(name, "nested")] * count
         elif child.type.startswith("math_inline"):
             yield from ["math"] * count
         elif child.type == "code_inline":

@@ -14,7 +14,7 @@ from sphinx.environment import BuildEnvironment
 
 from mlsysim import files, paths
 from mlsysim.artifacts.canonical import digest
-from mlsysim.book import card_files, claim_role, notebooks, quote_nodes
+from mlsysim.book import card_files, claim_role, notebooks, press, quote_nodes
 from mlsysim.book.cells import chapters
 from mlsysim.book.pages import Page
 from mlsysim.documents import names
@@ -106,6 +106,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_source_parser(PageParser, override=True)
     quote_nodes.register(app)
     claim_role.register(app)
+    press.register(app)
     app.connect("env-get-outdated", outdated)
     app.connect("env-updated", remember)
     app.connect("html-page-context", offer_notebook)

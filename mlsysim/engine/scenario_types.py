@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from mlsysim.engine.scenario_definitions.layout_choices import (
         LayoutChoicesScenario as LayoutChoicesScenario,
     )
+    from mlsysim.engine.scenario_definitions.layout_evidence import (
+        LayoutEvidenceScenario as LayoutEvidenceScenario,
+    )
     from mlsysim.engine.scenario_definitions.layout_map import (
         LayoutMapScenario as LayoutMapScenario,
     )
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
     )
     from mlsysim.engine.scenario_definitions.links import (
         NodeLinkSweepScenario as NodeLinkSweepScenario,
+    )
+    from mlsysim.engine.scenario_definitions.measured_scaling import (
+        MeasuredScalingScenario as MeasuredScalingScenario,
     )
     from mlsysim.engine.scenario_definitions.memory import (
         MemoryByDepthScenario as MemoryByDepthScenario,
@@ -56,6 +62,15 @@ if TYPE_CHECKING:
     from mlsysim.engine.scenario_definitions.scaling import (
         FleetScalingScenario as FleetScalingScenario,
     )
+    from mlsysim.engine.scenario_definitions.schedule import (
+        PipelineBubbleScenario as PipelineBubbleScenario,
+    )
+    from mlsysim.engine.scenario_definitions.schedule import (
+        PipelineScheduleScenario as PipelineScheduleScenario,
+    )
+    from mlsysim.engine.scenario_definitions.stages import (
+        StageSplitScenario as StageSplitScenario,
+    )
     from mlsysim.engine.scenario_definitions.training import (
         ReferenceTrainingStepScenario as ReferenceTrainingStepScenario,
     )
@@ -77,10 +92,14 @@ HOMES = {
     "FleetReliabilityScenario": "reliability",
     "FleetScalingScenario": "scaling",
     "LayoutChoicesScenario": "layout_choices",
+    "LayoutEvidenceScenario": "layout_evidence",
     "LayoutMapScenario": "layout_map",
     "LayoutSearchScenario": "variation",
+    "MeasuredScalingScenario": "measured_scaling",
     "MemoryByDepthScenario": "memory",
     "NodeLinkSweepScenario": "links",
+    "PipelineBubbleScenario": "schedule",
+    "PipelineScheduleScenario": "schedule",
     "PublishedInterruptionsScenario": "published_runs",
     "PublishedStepFitScenario": "fitting",
     "PublishedStepTimesScenario": "published",
@@ -88,6 +107,7 @@ HOMES = {
     "ReferenceTrainingStepScenario": "training",
     "SelfContainedReplicaScenario": "training",
     "ShardedStateScenario": "memory",
+    "StageSplitScenario": "stages",
     "StepCollectivesScenario": "communication",
     "TrainingRunScenario": "runs",
     "TrainingStepSweepScenario": "variation",

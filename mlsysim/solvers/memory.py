@@ -108,12 +108,14 @@ def microbatches_in_flight(
 ) -> Number:
     """Microbatches whose activations stage `stage` (0 is the first) keeps at once under 1F1B.
 
-    The first stage keeps as many as there are stages; interleaving adds (p - 1) / v to that.
-    Source: Narayanan et al. 2021 (arXiv 2104.04473); Korthikanti et al. 2022 (arXiv 2205.05198),
-    section 4.2.3.
+    The first stage keeps as many as there are stages, and each later one keeps one less. With v
+    interleaved parts the first keeps (p - 1) / v more, and each later stage 2 / v less than the one
+    before it, as it starts two parts later. Source: Narayanan et al. 2021 (arXiv 2104.04473);
+    Korthikanti et al. 2022 (arXiv 2205.05198), section 4.2.3, for the first stage.
 
     >>> microbatches_in_flight(0, 8, 96, 1), microbatches_in_flight(7, 8, 96, 1)
     (8.0, 1.0)
     """
-    kept = pipeline - stage + choose(interleaving > 1, (pipeline - 1.0) / interleaving, 0.0)
+    parts = pipeline + (pipeline - 1.0 - 2.0 * stage) / interleaving
+    kept = choose(interleaving > 1, parts, pipeline - stage * 1.0)
     return smaller(kept, microbatches * 1.0)

@@ -13,6 +13,7 @@ from mlsysim.engine.scenario_definitions.rows import (
     alone,
     gigabytes,
     memory_columns,
+    percent,
     seconds,
     time_columns,
 )
@@ -84,10 +85,7 @@ class ActivationMemoryScenario(Scenario):
         Equation: step_time / step time of the base - 1.
         """
         base = float(self.step.result.ledger.total)
-        return {
-            _policy(row): Quantity(100 * (row["step_time_s"] / base - 1), unit("%"))
-            for row in self._rows()
-        }
+        return {_policy(row): percent(row["step_time_s"] / base - 1) for row in self._rows()}
 
     def table(self) -> Sequence[Mapping[str, Any]]:
         """One row a choice: a layer in MB, memory by kind in GB, and times in seconds."""

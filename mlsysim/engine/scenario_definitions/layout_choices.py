@@ -1,16 +1,15 @@
-"""The choices in a layout: what each is worth, and which layouts are as good as the fastest."""
+"""The choices in a layout: what each is worth in time and in memory."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from mlsysim.declared import declared, record
 from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_definitions.layouts import CHOICES, Layouts
-from mlsysim.engine.scenario_definitions.published import PublishedStepTimesScenario
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
-from mlsysim.errors import InputError, LayoutError, nearest
 from mlsysim.outputs import output
 from mlsysim.solvers import DistributedModel
 from mlsysim.solvers.arguments import RECOMPUTATION
@@ -21,14 +20,13 @@ __all__ = ["LayoutChoicesScenario"]
 
 @record
 class LayoutChoicesScenario(Scenario):
-    """What each choice of a layout is worth, and how many layouts are as good as the fastest.
+    """What each choice of a layout is worth, in time and in memory.
 
     All layouts of the step's fleet are solved, as in LayoutSearchScenario.
 
     Equation: the table = layouts than which none that fits is both faster and smaller.
 
-    Assumptions: all layouts share the step's efficiency, overlap and kernels; errors of the model
-    are as large for layouts as they were, in the mean, for the published runs.
+    Assumptions: all layouts share the step's efficiency, overlap and kernels.
 
     Excludes: the work of moving to another layout, and how well a framework runs it.
     """
@@ -39,14 +37,6 @@ class LayoutChoicesScenario(Scenario):
     most_sharding: int = declared(
         at_least=0, at_most=3, description="highest ZeRO stage that is looked at"
     )
-    published: PublishedStepTimesScenario = declared(
-        description="runs that say how far off the model is in the mean"
-    )
-    run: str = declared(description="the published run whose layout is tried on the step")
-
-    def check(self) -> None:
-        """Refuse a run that is not among the published ones."""
-        self._row  # noqa: B018
 
     @output()
     def fitting(self) -> int:
@@ -98,6 +88,22 @@ class LayoutChoicesScenario(Scenario):
         return self._fastest(self._all["feasible"])
 
     @output("s")
+    def best_saves(self) -> dict[str, Quantity]:
+        """What the fastest layout saves in each part of the ledger; negative where it costs.
+
+        Equation: part of the step - part of the fastest layout.
+        """
+        i = self._all.least("step_time", self._all["feasible"])
+        own = self.step.result.ledger._asdict()
+        return {
+            name: Quantity(
+                math.fsum(float(own[part]) - float(self._all[part][i]) for part in parts),
+                unit("s"),
+            )
+            for name, parts in _PARTS.items()
+        }
+
+    @output("s")
     def best_recomputing(self) -> dict[str, Quantity]:
         """The fastest layout with each form of recomputation. Equation: min over those that fit."""
         return {
@@ -123,67 +129,7 @@ class LayoutChoicesScenario(Scenario):
     @output("s")
     def best_rescued(self) -> Quantity:
         """The fastest layout that fits with full recomputation alone. Equation: min over these."""
-        time, how = self._all["step_time"], self._all["activation_recomputation"]
-        return _seconds(float(time[how == 2][self._rescued()].min()))
-
-    @output()
-    def run_layout(self) -> dict[str, Any]:
-        """The layout of the published run, on the step's fleet. Equation: as published."""
-        row = self._all.row(self._of_run)
-        return {name: row[column] for name, column in {**CHOICES, "data": "dp_size"}.items()}
-
-    @output("s")
-    def run_layout_time(self) -> Quantity:
-        """Time of the step with that layout. Equation: DistributedModel.solve(...)."""
-        return _seconds(float(self._all["step_time"][self._of_run]))
-
-    @output("GB")
-    def run_layout_memory(self) -> Quantity:
-        """Memory of the step with that layout. Equation: DistributedModel.solve(...)."""
-        return _gigabytes(self._all["memory"][self._of_run])
-
-    @output("%")
-    def run_layout_over_best(self) -> Quantity:
-        """What that layout takes longer than the fastest. Equation: run_layout_time / best - 1."""
-        return _percent(to_si(self.run_layout_time) / to_si(self.best_step_time) - 1)
-
-    @output()
-    def beaten_by(self) -> int:
-        """Layouts that are both faster and smaller than that of the run. Equation: count."""
-        found, i = self._all, self._of_run
-        better = (found["step_time"] < found["step_time"][i]) & (
-            found["memory"] < found["memory"][i]
-        )
-        return int((better & found["feasible"]).sum())
-
-    @output("%")
-    def tolerance(self) -> Quantity:
-        """Error of the model that is granted to each layout. Equation: published.mean_error."""
-        return _percent(to_si(self.published.mean_error))
-
-    @output()
-    def within(self) -> dict[str, int]:
-        """Layouts that fit and take at most that share longer than the fastest.
-
-        Equation: count of step time <= best * (1 + share), for one, two, five and ten percent and
-        for the tolerance.
-        """
-        shares = {"one_percent": 0.01, "two_percent": 0.02, "five_percent": 0.05}
-        shares |= {"ten_percent": 0.1, "tolerance": to_si(self.tolerance)}
-        return {name: int(self._close(share).sum()) for name, share in shares.items()}
-
-    @output()
-    def within_tolerance(self) -> dict[str, int]:
-        """Smallest and largest of each choice among the layouts within the tolerance.
-
-        Equation: min and max over layouts with step time <= best * (1 + tolerance).
-        """
-        close = self._close(to_si(self.tolerance))
-        found: dict[str, int] = {}
-        for name, column in _RANGES.items():
-            values = self._all[column][close]
-            found |= {f"least_{name}": int(values.min()), f"most_{name}": int(values.max())}
-        return found
+        return self._fastest(self._rescued())
 
     @output("GB")
     def leanest_within(self) -> dict[str, Quantity]:
@@ -199,9 +145,12 @@ class LayoutChoicesScenario(Scenario):
 
     @output("GB")
     def leanest_without_recomputation(self) -> Quantity:
-        """The least memory of a layout that repeats no whole forward pass. Equation: min memory."""
-        kept = self._all["activation_recomputation"] < 2
-        return _gigabytes(self._all["memory"][kept].min())
+        """The smallest layout of the table that repeats no whole forward pass.
+
+        Equation: min memory over rows of the table without full recomputation.
+        """
+        kept = [row for row in self.table() if row["activation_recomputation"] != "full"]
+        return Quantity(min(row["memory_gb"] for row in kept), unit("GB"))
 
     @output("s")
     def best_in_share(self) -> dict[str, Quantity]:
@@ -243,41 +192,20 @@ class LayoutChoicesScenario(Scenario):
     def _own(self) -> float:
         return float(self.step.result.ledger.total)
 
-    @property
-    def _row(self) -> Mapping[str, str]:
-        """The published run, by its name."""
-        rows = {row["run"]: row for row in self.published.runs}
-        if self.run not in rows:
-            raise InputError(f"run = {self.run!r}: no such run; {nearest(self.run, rows)}")
-        return rows[self.run]
-
-    @property
-    def _of_run(self) -> int:
-        """The place of the run's layout among all."""
-        own = {name: self._row[column] for name, column in CHOICES.items()}
-        own["recomputation"] = str(RECOMPUTATION.index(own["recomputation"]))
-        same = self._all["tp_size"] > 0
-        for name, column in CHOICES.items():
-            same = same & (self._all[column] == int(own[name]))
-        if not same.any():
-            layout = ", ".join(f"{column} {own[name]}" for name, column in CHOICES.items())
-            raise LayoutError(f"the layout of {self.run} is none on the step's fleet: {layout}")
-        return int(same.nonzero()[0][0])
-
     def _close(self, share: float) -> Any:
         limit = to_si(self.best_step_time) * (1 + share)
         return self._all["feasible"] & (self._all["step_time"] <= limit)
 
     def _rescued(self) -> Any:
-        """Among layouts with full recomputation, those that would not fit without any."""
+        """Layouts that fit with full recomputation, and would not fit without any."""
         how, fits = self._all["activation_recomputation"], self._all["feasible"]
+        rescued = fits & (how == 2)
         # Layouts that differ in recomputation alone stand in the same order for each of its forms.
-        return fits[how == 2] & ~fits[how == 0]
+        rescued[how == 2] &= ~fits[how == 0]
+        return rescued
 
     def _fastest(self, among: Any) -> Quantity:
-        if not among.any():
-            raise LayoutError("no layout is left among those that fit and meet a condition")
-        return _seconds(float(self._all["step_time"][among].min()))
+        return Quantity(self._all.fastest(among), unit("s"))
 
     def _agrees(self, *choices: str) -> Any:
         """Which layouts have these choices as the step has them."""
@@ -297,13 +225,14 @@ class LayoutChoicesScenario(Scenario):
         return same
 
 
-# Whose range among the fastest layouts is worth a look; data parallelism follows from the others.
-_RANGES = {name: column for name, column in CHOICES.items() if name != "recomputation"}
-_RANGES["data"] = "dp_size"
-
-
-def _seconds(value: float) -> Quantity:
-    return Quantity(value, unit("s"))
+# Parts of the ledger that are told together.
+_PARTS = {
+    "matrix_products": ("forward", "backward", "recomputation"),
+    "memory": ("memory_bound", "optimizer"),
+    "tensor_parallel": ("tensor_parallel",),
+    "other_communication": ("context_parallel", "point_to_point", "data_parallel"),
+    "bubble": ("bubble",),
+}
 
 
 def _gigabytes(value: Any) -> Quantity:

@@ -61,6 +61,12 @@ class Layouts:
     def __getitem__(self, column: str) -> Any:
         return self._columns[column]
 
+    def fastest(self, among: Any) -> float:
+        """Seconds of the fastest layout of `among`. Raises LayoutError if there is none."""
+        if not among.any():
+            raise LayoutError("no layout is left among those that fit and meet a condition")
+        return float(self["step_time"][among].min())
+
     def least(self, column: str, among: Any) -> int:
         """The first of those layouts of `among` whose `column` is least."""
         places = among.nonzero()[0]

@@ -196,6 +196,20 @@ class FleetReliabilityScenario(Scenario):
         """
         return {str(n): _percent(self._best(n, self.accelerators).progress) for n in self._sizes()}
 
+    @output("%")
+    def first_order_waste_of(self) -> dict[str, Quantity]:
+        """Share of the time without progress to first order, of each fleet size in the table.
+
+        Equation: sqrt(2 * checkpoint_time / M) + restart_time / M, with the storage and M of that
+        size.
+        """
+        wasted = {}
+        for n in self._sizes():
+            write, between = self._write(n), self.observed.between(n)
+            interval = young_interval(write, between)
+            wasted[str(n)] = _percent(waste(interval, write, to_si(self.restart_time), between))
+        return wasted
+
     @output()
     def largest_fleet_at_goal(self) -> int:
         """Most accelerators whose goodput reaches the goal, with storage that grows.

@@ -10,7 +10,7 @@ from mlsysim.errors import InputError
 from mlsysim.solvers import DistributedModel, DistributedResult
 from mlsysim.units import Quantity, unit
 
-__all__ = ["alone", "counts", "gigabytes", "memory_columns", "seconds", "time_columns"]
+__all__ = ["alone", "counts", "gigabytes", "memory_columns", "percent", "seconds", "time_columns"]
 
 
 def alone(step: ReferenceTrainingStepScenario, depth: int, **changes: Any) -> DistributedResult:
@@ -79,3 +79,8 @@ def gigabytes(value: float) -> Quantity:
 def seconds(value: float) -> Quantity:
     """A number of seconds as a quantity."""
     return Quantity(value, unit("s"))
+
+
+def percent(share: float) -> Quantity:
+    """A share as a quantity in percent."""
+    return Quantity(100 * share, unit("%"))

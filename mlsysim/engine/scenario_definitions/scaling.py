@@ -106,6 +106,21 @@ class FleetScalingScenario(Scenario):
         return {key: int(row["replicas"]) for key, row in self._by_size()}
 
     @output()
+    def tensor_parallel_at(self) -> dict[str, int]:
+        """Tensor-parallel degree. Equation: the step's, or that of the fastest layout."""
+        return {key: int(row["tensor"]) for key, row in self._by_size()}
+
+    @output()
+    def context_parallel_at(self) -> dict[str, int]:
+        """Context-parallel degree. Equation: the step's, or that of the fastest layout."""
+        return {key: int(row["context"]) for key, row in self._by_size()}
+
+    @output()
+    def pipeline_depth_at(self) -> dict[str, int]:
+        """Pipeline stages. Equation: the step's, or those of the fastest layout."""
+        return {key: int(row["pipeline"]) for key, row in self._by_size()}
+
+    @output()
     def microbatches_at(self) -> dict[str, int]:
         """Microbatches of a replica. Equation: batch / (replicas * sequences of a microbatch)."""
         return {key: int(row["microbatches"]) for key, row in self._by_size()}
@@ -161,6 +176,13 @@ class FleetScalingScenario(Scenario):
         return {
             key: _fixed(row) / ((row["step_time_s"] - _fixed(row)) / row["microbatches"])
             for key, row in self._by_size()
+        }
+
+    @output("%")
+    def fixed_efficiency_at(self) -> dict[str, Quantity]:
+        """Efficiency if nothing but that time were lost. Equation: m / (m + c)."""
+        return {
+            key: _percent(1.0 - _fixed(row) / row["step_time_s"]) for key, row in self._by_size()
         }
 
     @output("h")
@@ -252,11 +274,10 @@ class FleetScalingScenario(Scenario):
         replica, own = step.replica.replica_gpus, step.sequences_per_microbatch
         replicas = size // replica
         if not replicas:
-            raise LayoutError(f"{size} accelerators are fewer than one replica of {replica}")
+            raise LayoutError(f"fewer than one replica of {replica}")
         if batch % (replicas * own):
             raise LayoutError(
-                f"no whole microbatches: {batch} sequences over {replicas} replicas of {own} a "
-                f"microbatch: {division(batch, replicas * own)}"
+                f"the batch has no whole shares for all replicas: {division(batch, replicas * own)}"
             )
         changed = {
             "fleet": self._fleet(size),
@@ -269,6 +290,9 @@ class FleetScalingScenario(Scenario):
         ledger = result.ledger
         return {
             "layout": f"t{step.tensor_parallel} p{step.pipeline_depth}",
+            "tensor": step.tensor_parallel,
+            "context": 1,
+            "pipeline": step.pipeline_depth,
             "replicas": replicas,
             "microbatches": changed["microbatch_count"],
             "step_time_s": float(ledger.total),
@@ -289,6 +313,9 @@ class FleetScalingScenario(Scenario):
         ).best[0]
         return {
             "layout": _described(found),
+            "tensor": found["tp_size"],
+            "context": found["cp_size"],
+            "pipeline": found["pp_size"],
             "replicas": found["dp_size"],
             "microbatches": batch // (found["dp_size"] * found["microbatch_size"]),
             "step_time_s": found["step_time"],
@@ -317,7 +344,8 @@ _SHARED = (
 )
 _NOTHING: dict[str, Any] = dict.fromkeys(
     (
-        *("batch_seq", "layout", "replicas", "microbatches", "step_time_s"),
+        *("batch_seq", "layout", "tensor", "context", "pipeline"),
+        *("replicas", "microbatches", "step_time_s"),
         *(f"{name}_s" for name in Ledger._fields),
         *("memory_gb", "speed_up", "efficiency", "utilization"),
     ),
