@@ -46,6 +46,16 @@ and a [link](missing.md). <!-- missing.md -->
 [^note]: In {doc}`none-of-these`. <!-- none-of-these -->"""
 
 
+EMPTY_TABLE = """\
+import pandas as pd
+from mlsysim.book import save_table
+
+save_table(
+    "01_small/t",
+    pd.DataFrame(),
+)"""
+
+
 @pytest.fixture
 def book(root: Path) -> Path:
     return lay_out(root)
@@ -81,8 +91,7 @@ def test_every_warning_of_a_page_names_the_line_of_the_chapter(book: Path) -> No
         ("%time\nx = 1\nraise KeyError('k')", 3, "KeyError: 'k'"),
         ("import pandas as pd\n\npd.DataFrame({'a': [1]})['b']", 3, "KeyError: 'b'"),
         (
-            "import pandas as pd\nfrom mlsysim.book import save_table\n"
-            + '\nsave_table(\n    "01_small/t",\n    pd.DataFrame(),\n)',
+            EMPTY_TABLE,
             4,
             "there is nothing in it",
         ),
