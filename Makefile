@@ -50,7 +50,7 @@ chromium:
 quick: .venv/project.stamp ## the tests that take seconds
 	$(in_venv) pytest -m "not pipeline and not browser and not print"
 
-bench: .venv/project.stamp ## start-up, no-op and solver times beside their goals
+bench: .venv/project.stamp ## start-up, no-op, solver and book times beside their goals
 	$(in_venv) python tests/bench.py
 
 clean: ## remove what is generated and not versioned; .venv stays

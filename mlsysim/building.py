@@ -102,10 +102,11 @@ def plan(cores: int, *, main: bool) -> Plan:
     for chapter in cells.chapters():
         waits = [name for name in _reads(chapter) if name in scenarios]
         chapters[chapter] = waits if waits or chapter_reasons(chapter) else None
-    size = max(1, min(_MOST, -(-len(scenarios) // max(1, cores))))
+    # Some take a hundred times as long as others, so there are more groups than cores.
+    count = max(-(-len(scenarios) // _MOST), min(len(scenarios) // 2, 2 * max(1, cores)), 1)
     made = Plan(
         scenarios=documents.names("Scenarios"),
-        groups=[scenarios[i : i + size] for i in range(0, len(scenarios), size)],
+        groups=[scenarios[i::count] for i in range(count) if scenarios],
         chapters=chapters,
         page=bool(scenarios) or chapters != dict.fromkeys(chapters) or page_is_stale(),
         path=path.relative_to(paths.root()).as_posix(),

@@ -77,16 +77,25 @@ def misnamed() -> list[str]:
     return sorted(paths.shown(path) for path in found if not _NAME.fullmatch(path.stem))
 
 
-def document(reference: str) -> Document:
+def document(reference: str, known: dict[str, Document] | None = None) -> Document:
     """The document that a full name (``"Models.GPT3_175B"``) stands for, with all it refers to.
+
+    Many that are read in one go share what they refer to: `known`, filled here, holds those read
+    before.
 
     Raises UnknownName for a name that no file carries, InputError for a file that is no such
     document.
     """
-    return _document(reference, ())
+    return _document(reference, (), {} if known is None else known)
 
 
-def _document(reference: str, trail: tuple[str, ...]) -> Document:
+def _document(reference: str, trail: tuple[str, ...], known: dict[str, Document]) -> Document:
+    if reference not in known:
+        known[reference] = _read_document(reference, trail, known)
+    return known[reference]
+
+
+def _read_document(reference: str, trail: tuple[str, ...], known: dict[str, Document]) -> Document:
     if reference in trail:
         raise InputError(
             "these refer to each other in a circle: " + " -> ".join((*trail, reference))
@@ -114,7 +123,7 @@ def _document(reference: str, trail: tuple[str, ...]) -> Document:
             raise InputError(
                 f'{place}: base = {base_reference!r}: expected a scenario, "Scenarios.NAME"'
             )
-        base = _document(base_reference, trail)
+        base = _document(base_reference, trail, known)
         if kind not in (None, base.kind):
             raise InputError(
                 f"{place}: kind = {kind!r}, but its base {base_reference} is a {base.kind}"
@@ -133,7 +142,7 @@ def _document(reference: str, trail: tuple[str, ...]) -> Document:
         fields[key] = _leaves(key, table, place)
         places[key] = place
     linked = {
-        name: linked.get(name) or _document(name, trail)
+        name: linked.get(name) or _document(name, trail, known)
         for key in fields
         for name in _references(fields[key])
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from pathlib import Path
 
 from mlsysim.errors import MlsysimError
@@ -18,22 +19,27 @@ def root() -> Path:
     if there is none, or if the working directory is in one checkout and this package in another,
     because results must come from the code beside them.
     """
-    named = os.environ.get("MLSYSIM_ROOT")
+    named = os.environ.get("MLSYSIM_ROOT", "")
+    return _root(named, "" if named.startswith("/") else os.getcwd(), PACKAGE)  # noqa: PTH109
+
+
+@lru_cache(maxsize=8)  # it is asked for thousands of times in a build
+def _root(named: str, working: str, package: Path) -> Path:
     if named:
         if not (Path(named) / "scenarios").is_dir():
             raise MlsysimError(f"MLSYSIM_ROOT is {named}, which has no folder scenarios/")
         return Path(named).resolve()
-    here = Path.cwd()
+    here = Path(working)
     for folder in (here, *here.parents):
         if _is_project(folder):
-            if (folder / "mlsysim" / "__init__.py").is_file() and folder / "mlsysim" != PACKAGE:
+            if (folder / "mlsysim" / "__init__.py").is_file() and folder / "mlsysim" != package:
                 raise MlsysimError(
-                    f"you are in {folder}, but mlsysim runs from {PACKAGE.parent}; use the .venv "
+                    f"you are in {folder}, but mlsysim runs from {package.parent}; use the .venv "
                     "of the checkout you are in (`make` sets it up), or set MLSYSIM_ROOT to mean it"
                 )
             return folder
-    if _is_project(PACKAGE.parent):
-        return PACKAGE.parent
+    if _is_project(package.parent):
+        return package.parent
     raise MlsysimError(
         f"no project found from {here} upwards: a folder with a Snakefile and scenarios/; "
         "go to one, or set MLSYSIM_ROOT"

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import bench_book  # beside this file, which is run as a script
+
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = Path(sys.executable).parent
 PINT = [sys.executable, "-c", "import pint; pint.UnitRegistry()"]
@@ -218,6 +220,22 @@ def published_row(runs: int) -> Row:
     )
 
 
+def book_rows(runs: int) -> list[Row]:
+    """The whole book from nothing, and after two edits, beside executing its notebooks alone."""
+    seconds = bench_book.measure(runs)
+
+    def row(what: str, one: str, other: str, goal: float) -> Row:
+        cpu, wall = (part / whole for part, whole in zip(seconds[one], seconds[other], strict=True))
+        return Row(what=what, cpu=cpu, wall=wall, goal=goal)
+
+    return [
+        row("cold build, results in place / notebooks, bare Sphinx", "cold", "alone", 0.95),
+        row("cold build, no results either / the same", "from nothing", "alone", 0.95),
+        row("a word of prose / cold build, results in place", "prose", "cold", 0.3),
+        row("a registry value / cold build, no results", "registry", "from nothing", 1.0),
+    ]
+
+
 def main() -> None:
     """Print the table. A missed goal is said, and is no failure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -228,7 +246,7 @@ def main() -> None:
         print(row, flush=True)
     print(noop_row(runs), flush=True)
     print(published_row(runs), flush=True)
-    for row in solver_rows(runs):
+    for row in (*solver_rows(runs), *book_rows(3)):
         print(row, flush=True)
     print(check_row(runs), flush=True)
 

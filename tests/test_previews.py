@@ -61,7 +61,7 @@ def test_a_stale_artifact_says_so_and_a_new_one_shows_without_a_restart(notebook
 def test_changed_code_is_named(registry: Path) -> None:
     step = read(STEP)
     assert "STALE" not in repr(step)
-    edit(registry.parents[1] / "solvers/memory.py", "inner = 8.0 * hidden", "inner = 9.0 * hidden")
+    edit(registry.parents[1] / "solvers/memory.py", "inner = 4.0 * hidden", "inner = 5.0 * hidden")
     assert "STALE, run snakemake solve: code changed: mlsysim.solvers.memory" in repr(step)
     assert "code changed: mlsysim.solvers.memory" in repr(step.quote(TIME))
 

@@ -54,13 +54,18 @@ class Lock:
         return (made_from.inputs, made_from.code, artifact) in self.scenarios.get(name, ())
 
 
-def ingredients(document: Document) -> Ingredients:
-    """The ingredients of a scenario as they are now."""
-    modules = closure_of_kind(document.kind)
+def ingredients(document: Document, same_kind: Ingredients | None = None) -> Ingredients:
+    """The ingredients of a scenario as they are now; its code is that of others of its kind."""
+    parts = same_kind.parts if same_kind else _code_parts(document.kind)
+    return Ingredients(inputs=digest(document.content()), parts=parts)
+
+
+def _code_parts(kind: str) -> tuple[tuple[str, str], ...]:
+    modules = closure_of_kind(kind)
     parts = {"schema": str(VERSION)}
     parts |= {name: digest(pinned)[:12] for name, pinned in libraries(modules).items()}
     parts |= {name: each.digest[:12] for name, each in modules.items()}
-    return Ingredients(inputs=digest(document.content()), parts=tuple(parts.items()))
+    return tuple(parts.items())
 
 
 def read_lock() -> Lock:

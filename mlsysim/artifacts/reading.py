@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from mlsysim import paths
@@ -28,10 +29,15 @@ def read(name: str) -> Artifact:
     if name not in known:
         raise UnknownName(f"{name[:80]!r} is no scenario; {nearest(name, known)}")
     try:
-        return Artifact(_content(name))
+        return _read(name, _stamp(name))
     except (AttributeError, KeyError, TypeError):
         shown = paths.shown(paths.artifact(name))
         raise InputError(f"{shown} is damaged; run: snakemake solve") from None
+
+
+@lru_cache(maxsize=256)  # a page reads the same few for each of its quotes
+def _read(name: str, _stamp: tuple[object, ...]) -> Artifact:
+    return Artifact(_content(name))
 
 
 def _content(name: str) -> dict[str, Any]:
@@ -177,13 +183,14 @@ class Artifact:
         return previews.summary_html(self)
 
 
-def _stamp(name: str) -> tuple[int, int]:
-    """What tells that a file was replaced, without reading it."""
+def _stamp(name: str) -> tuple[object, ...]:
+    """What tells that a file was replaced or edited, without reading it."""
+    path = paths.artifact(name)
     try:
-        found = paths.artifact(name).stat()
+        found = path.stat()
     except OSError:
-        return 0, 0
-    return found.st_mtime_ns, found.st_ino
+        return (path,)
+    return path, found.st_mtime_ns, found.st_ino, found.st_size
 
 
 class _Branch:

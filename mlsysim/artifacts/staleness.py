@@ -10,7 +10,7 @@ from mlsysim import files, paths
 from mlsysim.artifacts import schema
 from mlsysim.artifacts.canonical import digest
 from mlsysim.artifacts.lock import Ingredients, Lock, ingredients, read_lock, strays
-from mlsysim.documents import document, names
+from mlsysim.documents import Document, document, names
 from mlsysim.engine import scenario_schema
 from mlsysim.errors import MlsysimError
 
@@ -31,8 +31,25 @@ class Verdict:
 
 
 def stale() -> list[str]:
-    """The scenarios whose artifact must be made (again)."""
-    return [verdict.name for verdict in verdicts() if not verdict.fresh]
+    """The scenarios whose artifact must be made (again): those that `verdicts` finds reasons for.
+
+    Reasons take long to tell, and every build asks this.
+    """
+    lock, known, codes = read_lock(), dict[str, Document](), dict[str, Ingredients]()
+    found = []
+    for name in names("Scenarios"):
+        try:
+            told = document(f"Scenarios.{name}", known)
+            made_from = ingredients(told, codes.get(told.kind))
+            codes[told.kind] = made_from
+            artifact = paths.artifact(name).read_bytes()
+        except (MlsysimError, FileNotFoundError):
+            found.append(name)
+            continue
+        good = lock.certifies(name, made_from, digest(artifact))
+        if not good or _table_reasons(name, artifact):
+            found.append(name)
+    return found
 
 
 def verdicts() -> list[Verdict]:

@@ -120,7 +120,7 @@ def _run(chapter: str, sources: list[Cell]) -> Any:
             client.execute(cleanup_kc=False)
         except CellExecutionError as error:
             raise MlsysimError(
-                f"{_where(chapter, sources, error.traceback)}: {_said(error)}"
+                f"{_where(chapter, sources, error.traceback, reached[-1])}: {_said(error)}"
             ) from None
         except CellTimeoutError:
             line = sources[reached[-1]].line
@@ -172,12 +172,12 @@ def _said(error: Any) -> str:
     return f"{error.ename}: {value}" if value else str(error.ename)
 
 
-def _where(chapter: str, sources: list[Cell], traceback: str) -> str:
-    """The place of the innermost frame that lies in a cell."""
+def _where(chapter: str, sources: list[Cell], traceback: str, reached: int) -> str:
+    """The place of the innermost frame that lies in a cell; of the cell, if none is told."""
     counted = [cell for cell in sources if cell.source.strip()]  # empty cells are never run
     frames = _FRAME.findall(_COLOR.sub("", traceback))
     if not frames:
-        return f"chapters/{chapter}.md"
+        return place(chapter, sources[reached].line)
     number, line = map(int, frames[-1])
     return place(chapter, counted[number - 1].line + line - 1)
 

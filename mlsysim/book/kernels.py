@@ -106,6 +106,7 @@ def _run(connection_file: Path, folder: Path) -> None:
     _end_with_parent()
     os.environ["IPYTHONDIR"] = str(connection_file.parent)
     os.chdir(folder)
+    sys.path.insert(0, "")  # a cell may import what lies beside the chapters
     arguments = [f"--f={connection_file}", f"--IPKernelApp.parent_handle={os.getppid()}"]
     sys.argv = ["ipykernel_launcher", *arguments]
     IPKernelApp.launch_instance(argv=arguments)

@@ -17,6 +17,11 @@ from mlsysim.errors import MlsysimError
 __all__ = ["build", "run_sphinx"]
 
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
+_PLACED = re.compile(
+    r"^chapters/(?P<page>[^/\s]+)\.md:(?P<line>\d+): WARNING: [^'\"\n]*(?:'myst' [^'\"\n]*)?"
+    r"(?P<quote>['\"]|not found: )(?P<word>[^'\"\n ]+)(?=['\"\s])",
+    re.MULTILINE,
+)
 _UNLISTED = re.compile(r"(?P<page>[^/\s]+)\.md: WARNING: document isn't included in any toctree.*")
 
 
@@ -96,7 +101,19 @@ def run_sphinx(out: Path, builder: str) -> str:
     except SphinxError as error:
         told.write(f"{error}\n")
     warnings = _UNLISTED.sub(_unlisted, _COLOR.sub("", told.getvalue()))
-    return warnings.replace(f"{paths.root()}/", "").strip()
+    return _PLACED.sub(_on_its_line, warnings.replace(f"{paths.root()}/", "").strip())
+
+
+def _on_its_line(warning: re.Match[str]) -> str:
+    """A warning with the line on which its word stands; Sphinx gives the first of the paragraph."""
+    source = (paths.chapters() / f"{warning['page']}.md").read_text(encoding="utf-8").splitlines()
+    first = int(warning["line"])
+    for number, line in enumerate(source[first - 1 :], first):
+        if warning["word"] in line:
+            return warning[0].replace(f":{first}:", f":{number}:", 1)
+        if not line.strip():
+            break
+    return warning[0]
 
 
 def _unlisted(warning: re.Match[str]) -> str:

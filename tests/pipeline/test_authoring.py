@@ -37,7 +37,8 @@ def test_the_live_page_follows_what_is_saved_and_survives_a_mistake(built: Clone
     process = built.start("mlsysim", "live", "--port", "0")
     try:
         port = int(re.search(r"127\.0\.0\.1:(\d+)", process.stdout.readline())[1])
-        threading.Thread(target=process.stdout.read, daemon=True).start()  # it must not block
+        reader = threading.Thread(target=process.stdout.read)  # it must not block
+        reader.start()
         news = urllib.request.urlopen(f"http://127.0.0.1:{port}/live-news", timeout=300)
 
         def told(version: int) -> str:
@@ -66,5 +67,8 @@ def test_the_live_page_follows_what_is_saved_and_survives_a_mistake(built: Clone
         assert told(3) == ""
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(timeout=30)
+        process.wait(timeout=60)
+        reader.join()
+        process.stdout.close()
+        news.close()
     assert process.returncode == 0
