@@ -18,6 +18,7 @@ from markdown_it import MarkdownIt
 from mlsysim import building, paths
 from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.book import cells, reference
+from mlsysim.book.page import _run_sphinx
 from mlsysim.book.markdown import block, code, escaped, in_cell, prose, value
 from mlsysim.book.numbers_index import Record, entries, numbers_page
 from mlsysim.book.reference_classes import class_page, example_of
@@ -411,6 +412,26 @@ def test_an_edit_reaches_the_pages_it_concerns_and_no_other(
         shutil.rmtree(each)
     assert command(root, "book") == ""
     assert texts() == then_texts
+
+
+def test_a_warning_on_a_generated_page_names_the_file_that_an_author_edits(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = "build/reference/scenarios/One.md:7: WARNING: x\n"
+    other = "build/reference/classes/LayoutSearchScenario.md: WARNING: y"
+
+    def warn(self: object) -> None:
+        self._warning.write(f"{root}/{wrong}{root}/{other}")  # type: ignore[attr-defined]
+
+    for name in ("conf.py", "bibliography.md"):
+        shutil.copy(REPOSITORY / "chapters" / name, root / "chapters")
+    (root / "chapters" / "_static").mkdir()
+    (root / "chapters" / "index.md").write_text("# Book\n", encoding="utf-8")
+    monkeypatch.setattr("sphinx.application.Sphinx.build", warn)
+    assert _run_sphinx(root / "out").splitlines() == [
+        "scenarios/One.toml, on its page: WARNING: x",
+        "mlsysim/engine/scenario_definitions/variation.py, on its page: WARNING: y",
+    ]
 
 
 def test_a_book_that_does_not_list_the_pages_has_none(root: Path) -> None:

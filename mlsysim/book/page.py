@@ -12,12 +12,14 @@ from mlsysim import files, paths
 from mlsysim.book import notebooks
 from mlsysim.book.cells import chapters
 from mlsysim.book.pages import pages, write_quotes
+from mlsysim.book.reference import origin
 from mlsysim.errors import MlsysimError
 
 __all__ = ["build"]
 
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _UNLISTED = re.compile(r"(?P<page>[^/\s]+)\.md: WARNING: document isn't included in any toctree.*")
+_GENERATED = re.compile(r"build/(?P<page>reference/[\w/]+)\.md(:\d+)?")
 
 
 def build() -> Path:
@@ -95,7 +97,8 @@ def _run_sphinx(out: Path) -> str:
     except SphinxError as error:
         told.write(f"{error}\n")
     warnings = _UNLISTED.sub(_unlisted, _COLOR.sub("", told.getvalue()))
-    return warnings.replace(f"{paths.root()}/", "").strip()
+    warnings = warnings.replace(f"{paths.root()}/", "").strip()
+    return _GENERATED.sub(lambda found: f"{origin(found['page'])}, on its page", warnings)
 
 
 def _unlisted(warning: re.Match[str]) -> str:

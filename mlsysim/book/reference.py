@@ -24,10 +24,10 @@ from mlsysim.book.reference_scenarios import Told, scenario_page
 from mlsysim.book.usage import Product, products
 from mlsysim.documents import Document, document, names
 from mlsysim.engine.scenario import Scenario
-from mlsysim.engine.scenario_types import KINDS
+from mlsysim.engine.scenario_types import HOMES, KINDS
 from mlsysim.outputs import summary_of
 
-__all__ = ["FOLDER", "is_listed", "pages", "records", "source", "write"]
+__all__ = ["FOLDER", "is_listed", "origin", "pages", "records", "source", "write"]
 
 FOLDER = "reference"
 _ENTRY = """\
@@ -59,6 +59,17 @@ def is_listed() -> bool:
 def source(name: str) -> Path:
     """The file of a generated page."""
     return paths.build() / f"{name}.md"
+
+
+def origin(name: str) -> str:
+    """The file that an author edits to change a generated page; the page's own if there is none."""
+    _, _, rest = name.partition("/")
+    kind, _, stem = rest.partition("/")
+    if kind == "scenarios" and stem:
+        return f"scenarios/{stem}.toml"
+    if kind == "classes" and stem in HOMES:
+        return f"mlsysim/engine/scenario_definitions/{HOMES[stem]}.py"
+    return paths.shown(source(name))
 
 
 def write() -> dict[str, Path]:
