@@ -6,10 +6,13 @@ PYTHON ?= python3.13 python3.12 python3.11 python3
 # The rules of the Snakefile call their commands by name, so the environment leads the PATH.
 in_venv = PATH="$(CURDIR)/.venv/bin:$$PATH"
 
-.PHONY: all test quick bench clean help
+.PHONY: all live test test-browser chromium quick bench clean help
 
 all: .venv/project.stamp ## make everything that is stale: artifacts, figures, tables, the book
 	$(in_venv) snakemake all --cores all
+
+live: .venv/project.stamp ## the page in a browser, built again at each save; PORT=8001 for another port
+	$(in_venv) mlsysim live $(if $(PORT),--port $(PORT))
 
 test: .venv/project.stamp ## lint, types, every artifact solved again, the whole test suite
 	$(in_venv) ruff check
@@ -17,7 +20,22 @@ test: .venv/project.stamp ## lint, types, every artifact solved again, the whole
 	$(in_venv) snakefmt --check Snakefile
 	$(in_venv) mypy
 	$(in_venv) mlsysim verify
-	$(in_venv) pytest --numprocesses auto
+	$(in_venv) mlsysim check
+	$(in_venv) pytest --numprocesses auto -m "not browser"
+
+test-browser: all chromium ## the built book in headless Chromium: cards, links, accessibility
+	$(in_venv) pytest -m browser tests/browser
+
+# A browser comes from the system: where this may install it, it does, and elsewhere says how.
+chromium:
+	@command -v chromium > /dev/null && exit; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	  apt-get update --quiet --quiet && DEBIAN_FRONTEND=noninteractive \
+	    apt-get install --quiet --yes --no-install-recommends chromium fonts-liberation; \
+	else \
+	  echo "The browser tests need Chromium: as root, apt-get install chromium" >&2; \
+	  exit 1; \
+	fi
 
 quick: .venv/project.stamp ## the tests that take seconds
 	$(in_venv) pytest -m "not pipeline and not browser"
@@ -29,7 +47,7 @@ clean: ## remove what is generated and not versioned; .venv stays
 	rm -rf build .snakemake
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1: /p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' Makefile
 
 # The stamp is a copy of the lock that was installed: one that was only touched, or switched to and
 # fro, installs nothing. An environment does not survive a move of its folder. It is written last, so an interrupted set-up starts again from nothing.

@@ -47,20 +47,21 @@ for number, group in enumerate([PLAN.fresh, *PLAN.groups]):
             "{PYTHON:q} -m mlsysim solve {params.names:q}"
 
 
-for chapter, waits_for in PLAN.chapters.items():
+for number, (chapters, waits_for) in enumerate([(PLAN.fresh_chapters, []), *PLAN.executions]):
 
     rule:
         name:
-            f"execute_{chapter}"
+            f"execute_{number}"
         input:
-            PLAN.path if waits_for is not None else [],
-            artifacts(waits_for or []),
+            PLAN.path if number else [],
+            artifacts(waits_for),
         output:
-            update(f"build/executed/{chapter}.ipynb"),
+            update(expand("build/executed/{chapter}.ipynb", chapter=chapters)),
+        threads: workflow.cores
         params:
-            chapter=chapter,
+            chapters=chapters,
         shell:
-            "{PYTHON:q} -m mlsysim execute {params.chapter:q}"
+            "{PYTHON:q} -m mlsysim execute --jobs {threads} {params.chapters:q}"
 
 
 rule book:

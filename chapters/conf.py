@@ -1,5 +1,6 @@
 """How Sphinx lays out the book. `mlsysim book` runs it; nothing here asks the network."""
 
+from mlsysim.book.latex import PREAMBLE
 from mlsysim.book.scanner import EXTENSIONS
 
 project = "Machine-Learning Systems by the Numbers"
@@ -34,7 +35,8 @@ mathjax_path = "mathjax/tex-svg.js"  # version 3.2.2, in _static
 html_theme = "sphinx_book_theme"
 html_title = project
 html_static_path = ["_static"]
-html_css_files = ["book.css"]
+html_css_files = ["book.css", "quote-card.css"]
+html_js_files = [("quote-card.js", {"defer": "defer"})]
 html_favicon = "_static/favicon.svg"
 html_context = {"default_mode": "auto"}
 html_show_sphinx = False
@@ -46,3 +48,17 @@ html_theme_options = {
     "use_download_button": True,
     "use_fullscreen_button": False,
 }
+
+# `mlsysim book --pdf`
+latex_engine = "pdflatex"
+latex_documents = [("index", "book.tex", project, author, "manual")]
+today = "\N{NO-BREAK SPACE}"  # on the title page, and the same every day
+latex_elements = {
+    "preamble": PREAMBLE,
+    "papersize": "a4paper",
+    "pointsize": "10pt",
+    "fncychap": "",  # its headings are in capitals, in which ms and MS are one
+    "extraclassoptions": "openany,oneside",
+}
+latex_show_urls = "no"
+latex_domain_indices = False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ __all__ = [
     "Plan",
     "chapter_key",
     "chapter_reasons",
+    "execute",
     "executed",
     "page_is_stale",
     "page_key",
@@ -55,6 +57,26 @@ class Plan:
     def stale_chapters(self) -> list[str]:
         """Chapters that are executed (again)."""
         return [chapter for chapter, waits in self.chapters.items() if waits is not None]
+
+    @property
+    def executions(self) -> list[tuple[list[str], list[str]]]:
+        """The stale chapters that one process executes, and the stale scenarios it waits for.
+
+        Chapters that wait for none are apart, so that no slip in a scenario holds them up.
+        """
+        ready = [chapter for chapter, waits in self.chapters.items() if waits == []]
+        waiting = {chapter: waits for chapter, waits in self.chapters.items() if waits}
+        made = [(ready, list[str]())] if ready else []
+        if waiting:
+            made.append(
+                (list(waiting), sorted({name for each in waiting.values() for name in each}))
+            )
+        return made
+
+    @property
+    def fresh_chapters(self) -> list[str]:
+        """Chapters that are executed as they stand."""
+        return [chapter for chapter, waits in self.chapters.items() if waits is None]
 
     @property
     def fresh(self) -> list[str]:
@@ -121,7 +143,7 @@ def _record(chapter: str) -> Path:
 def _source(chapter: str) -> str:
     path = paths.chapters() / f"{chapter}.md"
     try:
-        return path.read_text(encoding="utf-8")
+        return cells.source(chapter)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{paths.shown(path)} cannot be read: {error}") from None
 
@@ -183,6 +205,26 @@ def _products(chapter: str) -> dict[str, str]:
     }
 
 
+def execute(
+    chapters: Iterable[str], at_once: int
+) -> Iterator[tuple[str, list[tuple[str, str]] | MlsysimError | None]]:
+    """Execute the stale of these chapters, `at_once` at a time, and record those that went well.
+
+    Yields each with what became of its products, None if it was fresh, or the error that ended it.
+    """
+    chapters = list(dict.fromkeys(chapters))
+    # Taken before the work: what is saved meanwhile makes a chapter stale again.
+    keys = {each: chapter_key(each) for each in chapters if chapter_reasons(each)}
+    yield from ((chapter, None) for chapter in chapters if chapter not in keys)
+    if keys:
+        from mlsysim.book.execution import execute_all
+
+        for chapter, made in execute_all(list(keys), at_once):
+            if not isinstance(made, MlsysimError):
+                record_chapter(chapter, keys[chapter])
+            yield chapter, made
+
+
 def record_chapter(chapter: str, key: str) -> None:
     """Note that the chapter was executed from what `key` stands for, and what it made.
 
@@ -232,10 +274,10 @@ def status() -> list[dict[str, Any]]:
         if not verdict.fresh
     ]
     stale = {Path(each["what"]).stem for each in found}
-    if staleness.schema_is_stale():
-        found.append(
-            {"what": "results/artifact.schema.json", "reasons": ["not the schema of this code"]}
-        )
+    found += [
+        {"what": path, "reasons": ["not the schema of this code"]}
+        for path in staleness.stale_schemas()
+    ]
     found += [
         {"what": path, "reasons": ["no scenario makes it; the next build removes it"]}
         for path in staleness.orphans()
@@ -272,7 +314,7 @@ def _read_record(path: Path) -> dict[str, Any]:
 def page_key() -> str:
     """A digest of all that the page shows and of the code that lays it out.
 
-    The record of quotes is left out: building the page writes it.
+    The records of quotes and claims are left out: building the page writes them.
     """
     from mlsysim.engine.scenario_types import HOMES
 
@@ -288,7 +330,7 @@ def page_key() -> str:
         if path.is_file()
         and not path.name.startswith(".")
         and path.suffix != ".pyc"
-        and path != paths.quotes()
+        and path not in (paths.quotes(), paths.claims())
     ]
     modules = closure(
         "mlsysim.book.page",
@@ -306,7 +348,7 @@ def page_key() -> str:
 
 def record_page(key: str) -> None:
     """Note that the page was built from what `key` stands for, taken before, and what it made."""
-    content = {"key": key, "made": _made(), "quotes": _digest_of(paths.quotes())}
+    content = {"key": key, "made": _made(), "quotes": _records()}
     files.write(paths.build() / "page.json", json.dumps(content) + "\n")
 
 
@@ -316,8 +358,13 @@ def page_is_stale() -> bool:
     return (
         record.get("key") != page_key()
         or record.get("made") != _made()
-        or record.get("quotes") != _digest_of(paths.quotes())
+        or record.get("quotes") != _records()
     )
+
+
+def _records() -> list[str]:
+    """Digests of the records that building the page writes."""
+    return [_digest_of(path) for path in (paths.quotes(), paths.claims())]
 
 
 def _made() -> dict[str, int]:

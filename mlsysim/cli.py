@@ -73,7 +73,29 @@ def parser() -> argparse.ArgumentParser:
         "execute chapters into build/executed and make their tables and figures",
     )
     execute.add_argument("chapters", metavar="CHAPTER", nargs="+")
-    command("book", _book, "build the page from chapters, artifacts and executed notebooks")
+    execute.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="execute N chapters at a time"
+    )
+    check = command(
+        "check", _check, "look for numbers typed by hand, and for what the book leaves unused"
+    )
+    check.add_argument(
+        "--history", action="store_true", help="also compare with artifacts of earlier revisions"
+    )
+    check.add_argument("--verbose", action="store_true", help="list what is for information")
+    book = command("book", _book, "build the page from chapters, artifacts and executed notebooks")
+    book.add_argument("--pdf", action="store_true", help="build build/pdf/book.pdf instead")
+    new = command(
+        "new", _new, "write a scenario or a chapter that builds, and says what to fill in"
+    )
+    new.add_argument("what", choices=("scenario", "chapter"))
+    new.add_argument("name", metavar="NAME", help="WideReplica, or NN_title for a chapter")
+    new.add_argument(
+        "--kind", default="", help="class of the scenario; its values are an example's"
+    )
+    new.add_argument("--base", default="", help="scenario that it varies; else the reference step")
+    live = command("live", _live, "serve the page, and build it again whenever a source is saved")
+    live.add_argument("--port", type=int, default=8000, help="0 takes one that is free")
     return top
 
 
@@ -182,10 +204,9 @@ def _verify(options: argparse.Namespace) -> int:
         {"name": path, "verdict": "orphan", "detail": "no scenario makes it"}
         for path in staleness.orphans()
     ]
-    if staleness.schema_is_stale():
-        findings.append(
-            {"name": "results/artifact.schema.json", "verdict": "different", "detail": ""}
-        )
+    findings += [
+        {"name": path, "verdict": "different", "detail": ""} for path in staleness.stale_schemas()
+    ]
     if options.json:
         _print_json(findings)
     else:
@@ -206,33 +227,62 @@ def _execute(options: argparse.Namespace) -> int:
     for chapter in options.chapters:
         if chapter not in known:
             raise UnknownName(f"{chapter!r} is no chapter; {nearest(chapter, known)}")
-    done = []
+    done: list[dict[str, Any]] = []
     with turns.job():
-        for chapter in options.chapters:
-            if not building.chapter_reasons(chapter):
-                done.append({"chapter": chapter, "executed": False, "changed": []})
-                continue
-            from mlsysim.book.execution import execute
-
-            key = building.chapter_key(chapter)
-            made = execute(chapter)
-            building.record_chapter(chapter, key)
-            changed = [{"path": path, "what": what} for path, what in made if what != "same"]
-            done.append({"chapter": chapter, "executed": True, "changed": changed})
+        for chapter, made in building.execute(options.chapters, options.jobs):
+            error = str(made) if isinstance(made, MlsysimError) else ""
+            products = made if isinstance(made, list) else []
+            changed = [{"path": path, "what": what} for path, what in products if what != "same"]
+            executed = isinstance(made, list)
+            done.append(
+                {"chapter": chapter, "executed": executed, "changed": changed, "error": error}
+            )
+            if error:
+                print(f"mlsysim: {error}", file=sys.stderr, flush=True)
+            elif not options.json:
+                print(f"{'executed' if executed else 'fresh already:'} {chapter}", flush=True)
+                for each in changed:
+                    print(f"    {each['what']}: {each['path']}", flush=True)
     if options.json:
         _print_json(done)
-        return 0
-    for each in done:
-        print(f"{'executed' if each['executed'] else 'fresh already:'} {each['chapter']}")
-        for product in each["changed"]:
-            print(f"    {product['what']}: {product['path']}")
-    return 0
+    return int(any(each["error"] for each in done))
+
+
+def _check(options: argparse.Namespace) -> int:
+    from mlsysim.book.checking import check
+
+    found, remark = check(history=options.history)
+    wrong = [finding for finding in found if not finding.information]
+    if options.json:
+        _print_json({"findings": [vars(each) for each in found], "history": remark})
+        return int(bool(wrong))
+    for finding in found if options.verbose else wrong:
+        print(finding)
+    if remark:
+        print(f"history: {remark}")
+    counts = [
+        f"{sum(each.rule == rule for each in found)} {what}"
+        for rule, what in (
+            ("unread", "artifacts that no chapter reads"),
+            ("unquoted", "outputs that nobody quotes"),
+        )
+    ]
+    print(f"{len(wrong)} findings; for information: {', '.join(counts)} (--verbose lists them)")
+    return int(bool(wrong))
 
 
 def _book(options: argparse.Namespace) -> int:
     from mlsysim import building, turns
     from mlsysim.book import page
 
+    if options.pdf:
+        from mlsysim import paths
+        from mlsysim.book import press
+
+        with turns.job():
+            made = paths.shown(press.build())
+        _print_json({"pdf": made}) if options.json else print(f"built {made}")
+        return 0
     with turns.job():
         key = building.page_key()
         page.build()
@@ -241,4 +291,32 @@ def _book(options: argparse.Namespace) -> int:
         _print_json({"page": "build/book/index.html"})
     else:
         print("built build/book/index.html")
+    return 0
+
+
+def _new(options: argparse.Namespace) -> int:
+    from mlsysim import authoring
+    from mlsysim.errors import InputError
+    from mlsysim.paths import shown
+
+    if options.what == "chapter":
+        if options.kind or options.base:
+            raise InputError("--kind and --base are for scenarios")
+        written = shown(authoring.new_chapter(options.name))
+        also = " and its line in chapters/index.md"
+    else:
+        written = shown(authoring.new_scenario(options.name, options.kind, options.base))
+        also = ""
+    if options.json:
+        _print_json({"written": written})
+    else:
+        print(f"wrote {written}{also}; it builds as it is: snakemake all")
+        print("TODO marks what to fill in")
+    return 0
+
+
+def _live(options: argparse.Namespace) -> int:
+    from mlsysim import live
+
+    live.run(options.port)
     return 0

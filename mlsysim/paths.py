@@ -69,6 +69,11 @@ def quotes() -> Path:
     return results() / "quotes.json"
 
 
+def claims() -> Path:
+    """The record of every claim that a chapter makes, with its condition."""
+    return results() / "claims.json"
+
+
 def scenarios() -> Path:
     """One TOML file per named scenario."""
     return root() / "scenarios"

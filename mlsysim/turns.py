@@ -17,7 +17,7 @@ BUILD = "MLSYSIM_BUILD"
 # The build locks that this process holds.
 _HELD: dict[Path, int] = {}
 
-__all__ = ["BUILD", "job", "wait_for_other_builds"]
+__all__ = ["BUILD", "at_work", "job", "wait_for_other_builds"]
 
 
 def wait_for_other_builds() -> None:
@@ -48,6 +48,13 @@ def job() -> Iterator[None]:
     """
     if BUILD not in os.environ:
         wait_for_other_builds()
+    with at_work():
+        yield
+
+
+@contextmanager
+def at_work() -> Iterator[None]:
+    """Keep a build that starts now waiting until this process and its forks are gone."""
     with _lock("jobs").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_SH)
         yield

@@ -394,7 +394,7 @@ def test_what_does_not_change_the_content_of_a_scenario_file_stales_nothing(
 
 
 def test_changed_code_is_named_by_module(solved: Path, package: Path, run: Run) -> None:
-    swap(package / "solvers" / "memory.py", "inner = 8.0 * hidden", "inner = 9.0 * hidden")
+    swap(package / "solvers" / "memory.py", "inner = 4.0 * hidden", "inner = 9.0 * hidden")
     found = json.loads(run(solved, "status", "--json", package=package).stdout)
     reasons_of = {each["what"]: each["reasons"] for each in found}
     for name in ALL:

@@ -19,6 +19,8 @@ from mlsysim.engine import scenario_types
 from tests.conftest import Run
 
 KINDS = [*scenario_types.HOMES]
+# Of the math module, what gives the same bits on every machine.
+EXACT = ("fsum", "sqrt", "isqrt", "nextafter", "isfinite", "inf")
 TRAINING = Path("engine", "scenario_definitions", "training.py")
 SOLVERS = sorted(paths.PACKAGE.joinpath("solvers").glob("*.py"))
 
@@ -27,6 +29,8 @@ DEPENDENCIES = ("pint", "flexparser", "flexcache", "platformdirs", "typing_exten
 
 # Solvers that only the published steps use.
 OF_OTHERS = {"fitting", "statistics"}
+# Solvers of one subject, with a kind that uses it.
+OF_KINDS = {"checkpoints": "FleetReliabilityScenario", "schedule": "PipelineScheduleScenario"}
 
 Digests = dict[str, str]
 
@@ -98,9 +102,9 @@ def test_a_docstring_that_no_artifact_prints_moves_nothing(
 @pytest.mark.parametrize(
     ("path", "old", "new"),
     [
-        ("solvers/memory.py", "inner = 8.0 * hidden", "inner = 9.0 * hidden"),
-        ("solvers/memory.py", "inner = 8.0 * hidden", "inner = 8.0 - hidden"),
-        ("solvers/memory.py", "inner = 8.0 * hidden", "inner = 8 * hidden"),
+        ("solvers/memory.py", "inner = 4.0 * hidden", "inner = 9.0 * hidden"),
+        ("solvers/memory.py", "inner = 4.0 * hidden", "inner = 4.0 - hidden"),
+        ("solvers/memory.py", "inner = 4.0 * hidden", "inner = 4 * hidden"),
         ("solvers/memory.py", "(inner + scores) / tensor", "inner + scores / tensor"),
         ("solvers/memory.py", "interleaving > 1", "interleaving >= 1"),
         ("solvers/memory.py", "return smaller(kept", "return max(kept"),
@@ -158,12 +162,17 @@ def test_an_assumption_beside_code_counts_like_one_above_it(copy: Path) -> None:
 
 def test_every_module_of_the_solver_counts_for_the_kind_that_solves() -> None:
     found = closure_of_kind("ReferenceTrainingStepScenario")
-    of_step = {path.stem for path in SOLVERS} - {"__init__"} - OF_OTHERS
+    of_step = {path.stem for path in SOLVERS} - {"__init__"} - OF_OTHERS - {*OF_KINDS}
     assert {f"mlsysim.solvers.{name}" for name in of_step} <= {*found}
-    # What only the fit of published steps needs makes no step stale.
-    assert not {f"mlsysim.solvers.{name}" for name in OF_OTHERS} & {*found}
+    # What only the fit of published steps or another kind needs makes no step stale.
+    assert not {f"mlsysim.solvers.{name}" for name in OF_OTHERS | {*OF_KINDS}} & {*found}
+    for name, kind in OF_KINDS.items():
+        assert f"mlsysim.solvers.{name}" in closure_of_kind(kind)
     for_fit = closure_of_kind("PublishedStepFitScenario")
     assert {f"mlsysim.solvers.{name}" for name in of_step | OF_OTHERS} <= {*for_fit}
+    # A run needs what its steps and its checkpoints need.
+    for_run = closure_of_kind("TrainingRunScenario")
+    assert {f"mlsysim.solvers.{name}" for name in of_step | {"checkpoints"}} <= {*for_run}
     assert "mlsysim.units" in found
     assert "mlsysim.solvers" in found  # packages run when a module inside is imported
     assert not [name for name in found if name.startswith("mlsysim.book")]
@@ -310,9 +319,7 @@ def test_solvers_use_only_arithmetic_that_every_python_and_processor_rounds_alik
             assert node.id != "pow", place
             assert node.id != "sum" or path.stem == "search", place
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            assert node.value.id != "math" or node.attr in ("fsum", "sqrt", "isfinite", "inf"), (
-                place
-            )
+            assert node.value.id != "math" or node.attr in EXACT, place
             assert (node.value.id, node.attr) != ("statistics", "mean"), place
             # Elementwise arithmetic, comparisons and layout; nothing that adds up or approximates.
             assert node.value.id not in ("np", "numpy") or node.attr in OF_NUMPY, place

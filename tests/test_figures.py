@@ -17,7 +17,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
 from mlsysim import paths
-from mlsysim.book import new_figure, save_figure, waterfall
+from mlsysim.book import new_figure, save_figure, stacked_bars, timeline, waterfall
 from mlsysim.book.figures import PALETTE
 from mlsysim.errors import InputError
 
@@ -108,6 +108,29 @@ def test_the_bars_of_a_waterfall_join_up_to_the_sum() -> None:
     ends = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars]  # type: ignore[attr-defined]
     assert ends == [(0.0, 1.0), (1.0, 3.0), (3.0, 3.5)]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["x", "y"]
+
+
+def test_stacked_bars_stand_on_each_other() -> None:
+    _, axes = new_figure()
+    tops = stacked_bars(axes, {"low": [1.0, 2.0], "high": [0.5, 3.0]})
+    assert tops == [1.5, 5.0]
+    bars = [(bar.get_y(), bar.get_height()) for bar in axes.patches]  # type: ignore[attr-defined]
+    assert bars == [(0.0, 1.0), (0.0, 2.0), (1.0, 0.5), (2.0, 3.0)]
+    assert len({bar.get_hatch() for bar in axes.patches}) == 2
+    with pytest.raises(InputError, match="5 parts"):
+        stacked_bars(axes, {name: [1.0] for name in "abcde"})
+
+
+def test_a_timeline_has_a_box_for_each_pass_with_the_first_stage_on_top() -> None:
+    figure, axes = new_figure()
+    passes = [(1, 0.0, 1.0, "1", ("#004488", "white")), (2, 1.0, 3.0, "2", ("#DDAA33", "black"))]
+    timeline(axes, passes)
+    boxes = [(box.get_x(), box.get_width()) for box in axes.patches]  # type: ignore[attr-defined]
+    assert boxes == [(0.0, 1.0), (1.0, 2.0)]
+    low, high = axes.get_ylim()
+    assert low > 2 > 1 > high
+    texts = [text for text in figure.findobj(Text) if text.get_text() in "12" and text.get_text()]
+    assert min(text.get_fontsize() for text in texts) >= 7
 
 
 def test_more_kinds_than_a_reader_can_tell_apart_are_refused() -> None:

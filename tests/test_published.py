@@ -330,7 +330,7 @@ def test_a_bad_table_of_rows_or_references_is_refused_by_field(
     text = path.read_text("utf-8")
     assert old in text
     if new == "[machines]":
-        text = text[: text.index("[machines.")] + text[text.index("[bytes_per_param]") :]
+        text = text[: text.index("[machines.")]
         text += '\n[machines]\nvalue = "Fleets.DGX_A100_1024"\nsource = "assumption: one for all"\n'
     path.write_text(text.replace(old, new), "utf-8")
     with pytest.raises(InputError if "1042" not in new else MlsysimError, match=message):

@@ -14,7 +14,7 @@ from mlsysim import paths
 from mlsysim.artifacts.reading import read
 from mlsysim.book.latex import in_math
 from mlsysim.book.numbers import NBSP, format_number, with_unit
-from mlsysim.book.pages import Page, pages, write_quotes
+from mlsysim.book.pages import Page, pages, write_records
 from mlsysim.book.quotes import printed
 from mlsysim.book.scanner import scan
 from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownName
@@ -254,6 +254,18 @@ def test_quotes_are_found_wherever_the_page_resolves_them_and_nowhere_else() -> 
         ("![Alt {quote}`a.b`](x.svg)", 1, "use {figure} with :alt:"),
         ("Text\n\n```{note} Title {quote}`a.b`\nbody\n```", 3, "write :::{note}"),
         (":::{figure} x.svg\n:width: {quote}`a.b`\n:::", 2, "only :alt:"),
+        ("| a |\n|---|\n| x | {quote}`a.b` |", 3, "a cell beyond the columns"),
+        ('[x](y "z {quote}`a.b`")', 1, "a link's title"),
+        ('A\n\n[x]: y "z {quote}`a.b`"', 3, "a link's title"),
+        ("[{quote}`a.b`]: x", 1, "the page would lose this quote"),
+        ("+++ {quote}`a.b`", 1, "the page would lose this quote"),
+        ("---\nt: '{quote}`a.b`'\n---\n", 2, "the front matter"),
+        ("An {abbr}``HBM ({quote}`a.b`)``", 1, "a quote cannot stand inside another role"),
+        ("{ref}``x {quote}`a.b` <y>``", 1, "a quote cannot stand inside another role"),
+        ("<!--\n{quote}`a.b` -->", 2, "HTML"),
+        (":::{raw} html\n{quote}`a.b`\n:::", 2, "{raw} cannot hold a quote"),
+        (":::{only} latex\n\n{quote}`a.b`\n:::", 3, "{only} cannot hold a quote"),
+        ("```{eval-rst}\n{claim}`a if b.c < 1`\n```", 2, "{eval-rst} cannot hold a claim"),
     ],
 )
 def test_a_quote_that_the_page_would_lose_is_refused_with_its_line(
@@ -273,10 +285,91 @@ def chapter(
     return Page("01_x")
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{quote}`runs.mean_error` percent", 'prints "3%" with its unit, and "percent" is typed'),
+        ("{quote}`step.local_efficiency as .0%` %", 'and "%" is typed beside it'),
+        ("${quote}`step.local_efficiency as .0%`\\%$", '"\\%" is typed beside it'),
+        ("{quote}`step.local_efficiency as .0%` per cent", 'and "per cent" is typed'),
+        (
+            "{quote}`step.local_efficiency` %",
+            'a plain number, and "%" is typed beside it; write `as',
+        ),
+        ("{quote}`step.local_efficiency` percent", "write `as .0%` for a share"),
+        (
+            "{quote}`step.state_per_gpu in GiB as .1f` GB",
+            'prints "40.7 GiB" with its unit, and "GB"',
+        ),
+        ("{quote}`step.state_per_gpu`-GB", 'and "GB" is typed beside it'),
+        ("${quote}`step.state_per_gpu in GiB`\\,\\mathrm{GB}$", 'and "GB" is typed beside it'),
+        ("{quote}`step.step_time as .0f` seconds", 'and "seconds" is typed beside it'),
+        ("{quote}`step.global_batch_tokens` tokens", 'and "tokens" is typed beside it'),
+        (
+            "{quote}`step.tensor_parallel` GB",
+            'a plain number, and "GB" is typed beside it; it has no',
+        ),
+    ],
+)
+def test_a_unit_typed_beside_a_quote_is_refused(solved: Path, text: str, message: str) -> None:
+    path = paths.artifact("DenseLLMReplica")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["outputs"]["mean_error"] = {**content["outputs"]["state_per_gpu"], "value": 3}
+    content["outputs"]["mean_error"]["unit"] = "%"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    front = "scenarios: {runs: DenseLLMReplica, step: DenseLLMPretrainingStep}"
+    with pytest.raises(InputError) as refused:
+        chapter(solved, f"It is {text}.", front).quotes  # noqa: B018  looking is what raises
+    told = str(refused.value).replace(NBSP, " ")
+    assert told.startswith("chapters/01_x.md:6: quote `")
+    assert message in told
+
+
+def test_words_that_only_look_like_units_may_follow_a_quote(solved: Path) -> None:
+    for after in ("GPUs", "of a step", "sequences", "a day", "s", "in", "-fold", "is", "min"):
+        for key in ("tensor_parallel", "precision"):
+            assert len(chapter(solved, f"{{quote}}`step.{key}` {after}").quotes) == 1
+    assert len(
+        chapter(solved, "{quote}`step.step_time` a step in ${quote}`step.step_time` s$").quotes
+    )
+
+
+@pytest.mark.usefixtures("solved")
+def test_every_value_with_a_unit_prints_it_in_text_and_in_formulas() -> None:
+    for name in ("DenseLLMPretrainingStep", "DenseLLMReplica"):
+        artifact = read(name)
+        for key, entry in {**artifact.inputs, **artifact.outputs}.items():
+            if not entry["unit"]:
+                continue
+            text = artifact.quote(key).text
+            assert not text[-1].isdigit() or text.startswith("$")
+            assert text.endswith("%") or "mathrm" in in_math(text)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_is_not_printed(value: float) -> None:
+    for form in ("", ".1f", ".0%"):
+        with pytest.raises(InputError, match="is no number to print"):
+            format_number(value, form)
+
+
+@pytest.mark.usefixtures("solved")
+def test_in_a_cell_a_quote_refuses_what_it_refuses_in_text() -> None:
+    step = read("DenseLLMPretrainingStep")
+    for spec, message in (
+        ("replica", "refers to Scenarios.DenseLLMReplica, which is no number; quote one of its"),
+        ("step_time in h as .1f", "give it more digits"),
+        ("steptime", "did you mean 'step_time'"),
+    ):
+        with pytest.raises(MlsysimError) as refused:
+            step.quote(spec)
+        assert message in str(refused.value)
+
+
 def test_every_wrong_quote_of_a_page_is_told_at_once_with_its_line(solved: Path) -> None:
     page = chapter(solved, "A {quote}`step.steptime`.\n\nB {quote}`step.step_time in GB`.")
     with pytest.raises(MlsysimError) as refused:
-        write_quotes([page])
+        write_records([page])
     first, second = str(refused.value).split("\n")
     assert first.startswith("chapters/01_x.md:6: quote `step.steptime`: ")
     assert "did you mean 'step_time'" in first
@@ -324,7 +417,7 @@ def test_results_that_do_not_fit_are_quoted_only_on_purpose(solved: Path) -> Non
 
 def test_the_record_holds_each_quote_in_order_without_lines_or_sentences(solved: Path) -> None:
     page = chapter(solved, "It takes {quote}`step.state_per_gpu as .1f`, {quote}`step.precision`.")
-    assert write_quotes([page])
+    assert write_records([page])
     assert json.loads(paths.quotes().read_text(encoding="utf-8")) == {
         "01_x": [
             {
@@ -342,7 +435,7 @@ def test_the_record_holds_each_quote_in_order_without_lines_or_sentences(solved:
     moved = chapter(
         solved, "More.\n\nA {quote}`step.state_per_gpu as .1f`. B {quote}`step.precision`."
     )
-    assert not write_quotes([moved])
+    assert not write_records([moved])
 
 
 def test_a_page_in_plain_text_shows_the_numbers_in_their_places(solved: Path) -> None:

@@ -22,7 +22,7 @@ from mlsysim.documents import names
 from mlsysim.errors import MlsysimError
 from mlsysim.solvers import DistributedModel
 from mlsysim.units import quantity
-from tests.conftest import vary
+from tests.conftest import REPOSITORY, vary
 
 BAD = Path(__file__).parent / "bad" / "scenarios"
 
@@ -35,6 +35,12 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "interleaving_that_does_not_divide": ("pp_size 8 x v_stages 5", "96 / 40 = 2.4"),
     "replica_for_another_accelerator": ("A100_SXM_80GB", "H100_SXM"),
     "precision_without_rate": ("'fp8'", "A100_SXM_80GB", "bf16"),
+    "bubble_of_no_layout": ("no depth and interleaving",),
+    "schedule_without_whole_groups": ("groups of pp_size", "6 / 4 = 1.5"),
+    "split_of_empty_stages": ("96 layers", "64 stages"),
+    "layout_map_with_a_word_for_a_degree": ("tensor_degrees", "'two'", "whole numbers"),
+    "layout_map_whose_degrees_fall": ("tensor_degrees", "2 after 4"),
+    "depth_beyond_the_layers": ("pp_size 128", "96 layers"),
     # Numbers out of their range.
     "efficiency_zero": ("local_efficiency = 0", "more than 0"),
     "efficiency_above_one": ("local_efficiency = 1.5", "at most 1"),
@@ -42,6 +48,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "efficiency_as_text": ("local_efficiency = '0.7'", "expected a number"),
     "efficiency_nan": ("local_efficiency = nan", "finite"),
     "efficiency_infinite": ("local_efficiency = inf", "finite"),
+    "schedule_without_stages": ("stages = 0", "at least 1"),
     "count_zero": ("sequences_per_microbatch = 0", "at least 1"),
     "count_negative": ("batch_divisor = -512", "at least 1"),
     "tokens_negative": ("batch_tokens = -3.2e+06", "more than 0"),
@@ -53,6 +60,10 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "number_for_quantity": ("bytes_per_param = 16", "expected a quantity", '"1 B"'),
     "quantity_negative": ("bytes_per_param = -16 B", "more than 0 B"),
     "quantity_for_number": ("local_efficiency = '70 s'", "expected a number"),
+    # Lists of numbers.
+    "interleavings_twice": ("interleavings: 1", "twice"),
+    "depths_without_commas": ("depths: '4 8'", "whole numbers", "commas"),
+    "zero_stage_unknown": ("zero_stage = 4", "0, 1, 2, 3"),
     # Types.
     "int_for_bool": ("overlap_comm = 1", "true or false"),
     "text_for_bool": ("overlap_comm = 'yes'", "true or false"),
@@ -96,18 +107,49 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "reference_to_another_kind": ("fleet = ", "expected a Fleet"),
     "reference_for_a_number": ("batch_divisor = 'Hardware.DGX_H100'", "expected int"),
     "word_for_a_reference": ("fleet = 'DGX_H100_1024'", "expected a Fleet"),
+    # Collectives, links and fleets of other sizes.
+    "collective_beyond_the_fleet": ("16 members, 128 ranks apart", "rank 1920", "1024"),
+    "collective_of_one": ("members = 1", "at least 2"),
+    "collective_of_half_a_byte": ("smallest = 0.5 B", "whole bytes"),
+    "link_rates_none": ("rates: expected at least one rate", "450 GB/s"),
+    "link_rate_twice": ("rates: 450 GB/s stands there twice",),
+    "link_rate_without_unit": ("rates: '450'", "unit"),
+    "fleet_sizes_none": ("sizes: expected at least one number",),
+    "fleet_sizes_out_of_order": ("sizes: 64 follows 128", "ascending"),
+    "fleet_size_of_no_whole_nodes": ("sizes: 100 accelerators", "100 / 8 = 12.5"),
+    "fleet_size_in_words": ("sizes: 'many'", "whole number"),
+    "fleet_sizes_that_all_fail": ("no size works", "1536 / 1024 = 1.5"),
+    "sharding_without_a_search": ("most_sharding = 1", "expected 0"),
+    "efficiency_to_keep_above_one": ("least_efficiency = 1.2", "at most 1"),
+    # Runs and the reliability of fleets.
+    "run_on_another_fleet": ("1024 accelerators", "16384"),
+    "run_of_another_model": ("trains GPT3_175B", "checkpoints of Llama31_405B"),
+    "run_of_less_than_a_step": ("token_budget = 3e+06", "3145728"),
+    "pue_below_one": ("pue = 0.9", "at least 1"),
+    "price_in_another_dimension": ("price = 3 USD", "wrong dimension", "USD/h"),
+    "fleet_that_never_writes_its_state": ("2.01e+05 s", "1024", "1.782e+05 s"),
+    "fleets_in_the_wrong_order": ("smallest_fleet = 524288", "largest_fleet = 262144"),
+    "interruptions_zero": ("interruptions = 0", "more than 0"),
+    "goodput_goal_in_percent": ("goodput_goal = 90", "at most 1"),
     # Files.
     "toml_invalid": ("not valid TOML", "line 5"),
     "toml_key_twice": ("not valid TOML", "line 4"),
 }
 # Files that only help another one to be wrong.
-HELPERS = {"InterleavedByFive"}
+HELPERS = {"FleetOfAnotherModel", "InterleavedByFive"}
+# Good scenarios that bad files start from, beside those that every root holds.
+BASES = (
+    "DenseLLMFleetReliability",
+    "DenseLLMTrainingRun",
+    "Llama31FleetReliability",
+    "Llama31Interruptions",
+)
 
 
 @pytest.fixture
 def with_bad_files(root: Path) -> Path:
     """A root that holds the bad scenarios beside the good ones."""
-    for path in BAD.glob("*.toml"):
+    for path in (*BAD.glob("*.toml"), *(REPOSITORY / "scenarios" / f"{b}.toml" for b in BASES)):
         shutil.copy(path, root / "scenarios")
     return root
 
@@ -185,10 +227,10 @@ def test_a_name_that_the_lock_could_not_hold_is_refused(root: Path) -> None:
         ("hardware/H100_SXM", '"81559 MiB"', '"81559 MB/s"', ("wrong dimension", "like GB")),
         ("hardware/H100_SXM", '"81559 MiB"', '"0 MiB"', ("memory_capacity", "more than 0")),
         ("hardware/H100_SXM", "[half_work]", "[half_works]", ("half_works", "'half_work'")),
-        ("hardware/H100_SXM", '"177 GFLOP"', '"-1 GFLOP"', ("half_work", "at least 0 GFLOP")),
-        ("hardware/H100_SXM", '"177 GFLOP"', '"177 GFLOP/s"', ("half_work", "wrong dimension")),
+        ("hardware/H100_SXM", '"179 GFLOP"', '"-1 GFLOP"', ("half_work", "at least 0 GFLOP")),
+        ("hardware/H100_SXM", '"179 GFLOP"', '"177 GFLOP/s"', ("half_work", "wrong dimension")),
         ("hardware/H100_SXM", "value = 0.389", "value = 0.0", ("memory_efficiency", "more than 0")),
-        ("hardware/H100_SXM", "value = 0.574", "value = 1.1", ("overlap_exposure", "at most 1")),
+        ("hardware/H100_SXM", "value = 0.573", "value = 1.1", ("overlap_exposure", "at most 1")),
         ("hardware/H100_SXM", "[rates.fp8]", "[ratings.fp8]", ("ratings", "'rates'")),
         ("hardware/H100_SXM", '"989.4 TFLOP/s"', '"989.4 TFLOPS"', ("rates", "write TFLOP/s")),
         ("hardware/DGX_H100", "value = 0.82", "value = 82", ("link_efficiency", "at most 1")),

@@ -277,7 +277,8 @@ def test_a_bubble_is_the_wait_for_all_other_stages_also_where_they_are_uneven() 
 
 def test_a_reduction_hides_behind_its_own_last_backward_pass_and_those_of_earlier_stages() -> None:
     def exposed(reduction: float, window: float, parts: int, later: float) -> float:
-        return float(pipeline.exposed_reduction(reduction, window, parts, later, overlap=True))
+        free = pipeline.Window(window, window, window)
+        return float(pipeline.exposed_reduction(reduction, 0.0, free, parts, later, overlap=True))
 
     # The second stage: half a second of its own and two seconds of the first hide 2.5 of 5.
     assert exposed(5.0, 0.5, 2, 2.0) == 2.5
@@ -339,20 +340,10 @@ def layer_bytes(
     s: int, h: int, a: int, t: int, *, sequence: bool, scores: bool, whole: bool = False
 ) -> float:
     """Activations that a layer of four-fold MLP keeps of one sequence, by the solver."""
-    return float(
-        memory.layer_activation_bytes(
-            s,
-            s,
-            h,
-            4 * h,
-            a,
-            t,
-            gated=False,
-            sequence_parallel=sequence,
-            keeps_scores=scores,
-            keeps_input_only=whole,
-        )
+    given, kept, square = memory.layer_activation_bytes(
+        s, s, h, h, 4 * h, a, t, gated=False, sequence_parallel=sequence
     )
+    return float(given if whole else kept + (square if scores else 0.0))
 
 
 @pytest.mark.parametrize("t", [1, 2, 8])
@@ -426,6 +417,8 @@ def test_a_stage_keeps_as_many_microbatches_as_there_are_stages_behind_it() -> N
     assert [memory.microbatches_in_flight(i, 4, 100, 1) for i in range(4)] == [4, 3, 2, 1]
     assert memory.microbatches_in_flight(0, 4, 2, 1) == 2
     assert memory.microbatches_in_flight(0, 8, 96, 2) == pytest.approx(8 * (1 + 7 / 16))
+    # Of six parts the last stage has started all but one of its own when the first comes back.
+    assert memory.microbatches_in_flight(7, 8, 96, 6) == pytest.approx((5 * 8 + 1) / 6)
 
 
 def test_two_solves_give_the_same_bits() -> None:

@@ -158,3 +158,22 @@ def test_a_dash_for_a_number_that_there_is_not_leaves_the_column_right_aligned()
     save_table(NAME, pd.DataFrame({"n": [1, "–"], "words": ["a", "–"], "none": ["–", "–"]}))
     assert saved("md").split("\n")[1] == "| --: | :-- | :-- |"
     assert r"\begin{tabular}{rll}" in saved("tex")
+
+
+@pytest.mark.usefixtures("solved")
+def test_a_unit_in_a_heading_is_that_of_the_values_below_it() -> None:
+    step = read("DenseLLMPretrainingStep")
+    for heading, spec in (
+        ("State (GB)", "state_per_gpu"),
+        ("State (in GiB)", "state_per_gpu in GiB as .1f"),
+        ("Efficiency (%)", "local_efficiency as .0%"),
+        ("State (of the fullest)", "state_per_gpu"),
+    ):
+        save_table(NAME, pd.DataFrame({heading: [step.quote(spec)]}))
+    for heading, spec in (
+        ("State (GB)", "state_per_gpu in GiB as .1f"),
+        ("State (GiB)", "state_per_gpu"),
+        ("Efficiency (%)", "local_efficiency"),
+    ):
+        with pytest.raises(InputError, match=r"column '.*', row 2: prints .* under a heading in "):
+            save_table(NAME, pd.DataFrame({heading: ["–", step.quote(spec)]}))

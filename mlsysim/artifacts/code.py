@@ -23,7 +23,7 @@ from mlsysim import files, paths
 from mlsysim.artifacts.canonical import digest
 from mlsysim.errors import InputError, nearest
 
-__all__ = ["Module", "closure", "closure_of_kind", "libraries", "module", "remember"]
+__all__ = ["Module", "closure", "closure_of_kind", "definitions", "libraries", "module", "remember"]
 
 _SILENT = ("ctx", "kind", "type_comment")
 _PRINTED = ("property", "cached_property", "output")
@@ -64,6 +64,12 @@ def closure_of_kind(kind: str) -> dict[str, Module]:
     if kind not in kinds:
         raise InputError(f"kind {kind!r} is no scenario class; {nearest(kind, kinds)}")
     return closure(kinds[kind], *_MAKERS)
+
+
+def definitions(*others: str) -> dict[str, str]:
+    """The digests of the modules that say what a scenario file holds, and of some others."""
+    homes = (*_kinds().values(), f"{_PACKAGE}.declared", f"{_PACKAGE}.outputs", *others)
+    return {name: module(path).digest for name in sorted({*homes}) if (path := _file(name))}
 
 
 def libraries(modules: dict[str, Module]) -> dict[str, str]:

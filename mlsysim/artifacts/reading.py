@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mlsysim import paths
+from mlsysim.artifacts import previews
 from mlsysim.artifacts.schema import VERSION, schema
 from mlsysim.documents import names
-from mlsysim.errors import InputError, UnknownName, nearest
+from mlsysim.errors import InputError, MlsysimError, UnknownName, nearest
 
 if TYPE_CHECKING:
     from mlsysim.book.quotes import Printed
@@ -25,6 +27,15 @@ def read(name: str) -> Artifact:
     known = names("Scenarios")
     if name not in known:
         raise UnknownName(f"{name[:80]!r} is no scenario; {nearest(name, known)}")
+    try:
+        return Artifact(_content(name))
+    except (AttributeError, KeyError, TypeError):
+        shown = paths.shown(paths.artifact(name))
+        raise InputError(f"{shown} is damaged; run: snakemake solve") from None
+
+
+def _content(name: str) -> dict[str, Any]:
+    """What the artifact's file holds. Raises InputError if that is no artifact of `name`."""
     path = paths.artifact(name)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -36,10 +47,7 @@ def read(name: str) -> Artifact:
         content = {}
     if (content.get("schema"), content.get("name")) != (VERSION, name):
         raise InputError(f"{paths.shown(path)} is not the artifact of {name}; run: snakemake solve")
-    try:
-        return Artifact(content)
-    except (AttributeError, KeyError, TypeError):
-        raise InputError(f"{paths.shown(path)} is damaged; run: snakemake solve") from None
+    return content
 
 
 class Artifact:
@@ -47,9 +55,16 @@ class Artifact:
 
     Outputs and inputs are attributes too: ``step.step_time`` is a quantity, ``step.result.forward``
     one of the result's, ``step.fleet.node_count`` an input of the fleet that the step refers to.
+
+    In a running notebook it is always the published one: a scenario that is solved again shows
+    without a restart, and one that is stale says so where it is shown.
     """
 
     def __init__(self, content: dict[str, Any]) -> None:
+        self._fill(content)
+        self._stamp = _stamp(self.name)
+
+    def _fill(self, content: dict[str, Any]) -> None:
         self.content = content
         self.name: str = content["name"]
         self.kind: str = content["kind"]
@@ -66,6 +81,13 @@ class Artifact:
         self.excludes: list[dict[str, str]] = content["excludes"]
         self.sources: list[str] = content["sources"]
 
+    def _renew(self) -> None:
+        """Take what was published since; a file that is no artifact now leaves all as it was."""
+        if previews.watched() and self._stamp != _stamp(self.name):
+            with suppress(MlsysimError, AttributeError, KeyError, TypeError):
+                self._fill(_content(self.name))
+                self._stamp = _stamp(self.name)
+
     def table(self) -> Any:
         """The table beside the artifact, a pandas DataFrame. Raises InputError if there is none."""
         if "table" not in self.content:
@@ -78,11 +100,17 @@ class Artifact:
         """Every key, outputs first."""
         return [*self.outputs, *self.inputs]
 
+    def __contains__(self, key: object) -> bool:
+        """Whether a text is a key, or stands for one."""
+        full = self._follow(str(key))
+        return full in self.outputs or full in self.inputs
+
     def resolve(self, key: str) -> str:
         """The full key that `key` stands for: ``fleet.node_count`` is ``Fleets.X.node_count``.
 
         Raises UnknownName with the nearest keys.
         """
+        self._renew()
         full = self._follow(key)
         if full in self.outputs or full in self.inputs:
             return full
@@ -141,7 +169,21 @@ class Artifact:
         return [*super().__dir__(), *(key.partition(".")[0] for key in self.keys())]
 
     def __repr__(self) -> str:
-        return f"<{self.name}: {self.title}>"
+        self._renew()
+        return previews.summary(self)
+
+    def _repr_html_(self) -> str:
+        self._renew()
+        return previews.summary_html(self)
+
+
+def _stamp(name: str) -> tuple[int, int]:
+    """What tells that a file was replaced, without reading it."""
+    try:
+        found = paths.artifact(name).stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_ino
 
 
 class _Branch:

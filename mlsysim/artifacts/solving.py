@@ -14,6 +14,7 @@ from mlsysim.artifacts.lock import certify, ingredients
 from mlsysim.artifacts.making import artifact_texts
 from mlsysim.artifacts.staleness import orphans
 from mlsysim.documents import document
+from mlsysim.engine import scenario_schema
 from mlsysim.errors import MlsysimError
 from mlsysim.scenarios import scenario
 
@@ -74,6 +75,8 @@ def solve(names: Iterable[str], report: Callable[[Solved], None] = lambda _: Non
             made[name] = made_from, digest(text)
         report(done[-1])
     files.write(schema.path(), schema.text())
+    if scenario_schema.is_stale():
+        files.write(scenario_schema.path(), scenario_schema.text())
     certify(made)
     remember()
     for path in orphans():

@@ -11,9 +11,10 @@ from mlsysim.artifacts import schema
 from mlsysim.artifacts.canonical import digest
 from mlsysim.artifacts.lock import Ingredients, Lock, ingredients, read_lock, strays
 from mlsysim.documents import document, names
+from mlsysim.engine import scenario_schema
 from mlsysim.errors import MlsysimError
 
-__all__ = ["Verdict", "housekeeping", "judge", "orphans", "schema_is_stale", "stale", "verdicts"]
+__all__ = ["Verdict", "housekeeping", "judge", "orphans", "stale", "stale_schemas", "verdicts"]
 
 
 @dataclass(frozen=True)
@@ -140,12 +141,14 @@ def orphans() -> list[str]:
 
 def housekeeping() -> bool:
     """Whether a build has something to put right that no stale scenario causes."""
-    return schema_is_stale() or bool(orphans()) or bool(strays())
+    return bool(stale_schemas()) or bool(orphans()) or bool(strays())
 
 
-def schema_is_stale() -> bool:
-    """Whether results/artifact.schema.json is not the schema of this code."""
-    try:
-        return schema.path().read_bytes() != schema.text().encode()
-    except FileNotFoundError:
-        return True
+def stale_schemas() -> list[str]:
+    """The published schemas that are not those of this code, as paths relative to the root."""
+    found = []
+    if files.read(schema.path()) != schema.text().encode():
+        found.append(paths.shown(schema.path()))
+    if scenario_schema.is_stale():
+        found.append(paths.shown(scenario_schema.path()))
+    return found

@@ -10,6 +10,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mlsysim.book.charts import stacked_bars as stacked_bars
+    from mlsysim.book.charts import timeline as timeline
     from mlsysim.book.charts import waterfall as waterfall
     from mlsysim.book.figures import new_figure as new_figure
     from mlsysim.book.figures import save_figure as save_figure
@@ -21,10 +23,20 @@ _HOMES = {
     "new_figure": "mlsysim.book.figures",
     "save_figure": "mlsysim.book.figures",
     "save_table": "mlsysim.book.tables",
+    "stacked_bars": "mlsysim.book.charts",
+    "timeline": "mlsysim.book.charts",
     "waterfall": "mlsysim.book.charts",
 }
 
-__all__ = ["Code", "new_figure", "save_figure", "save_table", "waterfall"]
+__all__ = [
+    "Code",
+    "new_figure",
+    "save_figure",
+    "save_table",
+    "stacked_bars",
+    "timeline",
+    "waterfall",
+]
 
 
 def __getattr__(name: str) -> Any:

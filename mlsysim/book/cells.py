@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from mlsysim import paths
 from mlsysim.errors import InputError
 
-__all__ = ["Cell", "Uses", "chapters", "code_cells", "place", "tree", "uses"]
+__all__ = ["Cell", "Uses", "chapters", "code_cells", "place", "source", "tree", "uses"]
 
-_FENCE = re.compile(r"( {0,3})(`{3,}|~{3,})(.*)")
+_FENCE = re.compile(r"( {0,3})(`{3,}|~{3,}|:{3,}(?=\s*\{))(.*)")
+_COMMENT = re.compile(r" {0,3}<!--")
 _OPTION = re.compile(r":[A-Za-z][\w-]*:( |$)")
 _MAGIC = re.compile(r"^([ \t]*)[%!].*$", re.MULTILINE)
+_INVISIBLE = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029\ufeff]")
 _PRODUCT = re.compile(r"[a-z0-9_]+")
 # The calls that make the edges of the graph, and the field of Uses each one fills.
 _CALLS = {"read": "reads", "save_table": "tables", "save_figure": "figures"}
@@ -52,16 +54,37 @@ def place(chapter: str, line: int) -> str:
     return f"chapters/{chapter}.md:{line}"
 
 
+def source(chapter: str) -> str:
+    """The text of a page in chapters/.
+
+    Raises InputError with ``chapters/x.md:LINE`` for a byte-order mark, and for invisible
+    characters that some of the tools that read a chapter take for the end of a line.
+    """
+    text = (paths.chapters() / f"{chapter}.md").read_text(encoding="utf-8")
+    if found := _INVISIBLE.search(text):
+        line = text.count("\n", 0, found.start()) + 1
+        raise InputError(
+            f"{place(chapter, line)}: the invisible character U+{ord(found[0]):04X}; remove it"
+            + (" (save without a byte-order mark)" if found[0] == "\ufeff" else "")
+        )
+    return text
+
+
 def code_cells(text: str) -> list[Cell]:
-    r"""The code cells of a MyST notebook, in order.
+    r"""The code cells of a MyST notebook, in order: those that its page shows.
+
+    What stands in an HTML comment, or inside another directive, is none.
 
     >>> code_cells("Text.\n\n```{code-cell}\n:tags: [hide-input]\n\nx = 1\n```\n")
     [Cell(source='x = 1', line=6)]
     """
     cells = []
-    lines = text.splitlines()
+    lines = text.split("\n")
     number = 0
     while number < len(lines):
+        if _COMMENT.match(lines[number]):
+            number = _after_comment(lines, number)
+            continue
         opened = _FENCE.fullmatch(lines[number])
         number += 1
         if not opened or (opened[2][0] == "`" and "`" in opened[3]):
@@ -75,6 +98,14 @@ def code_cells(text: str) -> list[Cell]:
             cells.append(Cell("\n".join(lines[first:number]).rstrip(), first + 1))
         number += 1
     return cells
+
+
+def _after_comment(lines: list[str], number: int) -> int:
+    """The index of the line after an HTML comment that starts on line `number`."""
+    start = lines[number].find("<!--") + len("<!--")
+    while number < len(lines) and "-->" not in lines[number][start:]:
+        number, start = number + 1, 0
+    return number + 1
 
 
 def _after_options(lines: list[str], start: int, end: int) -> int:
@@ -99,7 +130,7 @@ def uses(chapter: str, text: str | None = None) -> Uses:
     and an import that goes around the artifacts.
     """
     if text is None:
-        text = (paths.chapters() / f"{chapter}.md").read_text(encoding="utf-8")
+        text = source(chapter)
     found = Uses()
     for cell in code_cells(text):
         module = tree(chapter, cell)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mlsysim import files, paths
-from mlsysim.book import cells
+from mlsysim import errors, files, paths, turns
+from mlsysim.book import cells, kernels
 from mlsysim.book.cells import Cell, Uses, place
 from mlsysim.book.front_matter import FrontMatter
 from mlsysim.book.products import figure_files, print_file, table_files
 from mlsysim.errors import MlsysimError
 
-__all__ = ["execute", "executed"]
+__all__ = ["execute", "execute_all", "executed", "run_cells"]
 
 _SECONDS = 600  # that one cell may take
 _ADDRESS = re.compile(r" at 0x[0-9a-f]{6,}")
@@ -32,13 +35,56 @@ def executed(chapter: str) -> Path:
 def execute(chapter: str) -> list[tuple[str, str]]:
     """Run the code cells of chapters/CHAPTER.md and write build/executed/CHAPTER.ipynb.
 
-    The notebook holds code cells alone, so that an edit of the prose changes nothing here; two
-    executions give the same bytes. Returns each table and figure file with what became of it:
-    "new", "re-made", "same", or "removed" if no cell makes it any longer. Raises MlsysimError with
+    Returns each table and figure file with what became of it: "new", "re-made", "same", or
+    "removed" if no cell makes it any longer. Raises MlsysimError with
     ``chapters/x.md:LINE: ErrorType: message`` for a cell that fails, and InputError for front
     matter that does not make a notebook.
     """
-    text = (paths.chapters() / f"{chapter}.md").read_text(encoding="utf-8")
+    for _, result in execute_all([chapter], 1):
+        if isinstance(result, MlsysimError):
+            raise result
+        return result
+    raise MlsysimError(f"chapters/{chapter}.md: its execution was ended from outside")
+
+
+def execute_all(
+    chapters: list[str], at_once: int
+) -> Iterator[tuple[str, list[tuple[str, str]] | MlsysimError]]:
+    """Execute chapters, `at_once` at a time; yields each as it ends, with what `execute` gives.
+
+    A chapter that fails does not stop the others: its error is yielded. Each runs in a kernel of
+    its own, all of them forked from one process that has imported what they import.
+    """
+    if not chapters:
+        return
+    command = [sys.executable, "-P", "-m", "mlsysim.book.host", str(at_once), *chapters]
+    with subprocess.Popen(
+        command,
+        env=_environment(),
+        stdin=subprocess.PIPE,  # its end tells the other process that this one is gone
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    ) as host:
+        left = set(chapters)
+        for line in host.stdout or ():
+            told = json.loads(line)
+            left.discard(told["chapter"])
+            if "error" in told:
+                yield told["chapter"], getattr(errors, told["kind"])(told["error"])
+            else:
+                yield told["chapter"], [(path, what) for path, what in told["made"]]
+    for chapter in sorted(left):
+        yield chapter, MlsysimError(f"chapters/{chapter}.md: its execution was ended from outside")
+
+
+def run_cells(chapter: str) -> list[tuple[str, str]]:
+    """What `execute` does, in a process from which a kernel can be forked.
+
+    The notebook holds code cells alone, so that an edit of the prose changes nothing here; two
+    executions give the same bytes.
+    """
+    text = cells.source(chapter)
     FrontMatter(chapter, text).check_notebook()
     sources, uses = cells.code_cells(text), cells.uses(chapter, text)
     before = {path: path.read_bytes() for path in _on_disk(chapter)}
@@ -50,42 +96,28 @@ def execute(chapter: str) -> list[tuple[str, str]]:
 
 
 def _run(chapter: str, sources: list[Cell]) -> Any:
-    """The notebook of these cells, executed in a kernel of the running interpreter."""
+    """The notebook of these cells, executed in a kernel that is forked from this process."""
     import nbformat
-    from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
-    from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
-
-    class ThisPython(KernelSpecManager):
-        """Only the running interpreter, whatever kernels are installed."""
-
-        def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
-            command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-            return KernelSpec(argv=command, display_name=kernel_name, language="python")
 
     notebook: Any = nbformat.from_dict(  # type: ignore[no-untyped-call]
         {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": _unexecuted(sources)}
     )
-    with tempfile.TemporaryDirectory() as settings:
-        manager = AsyncKernelManager(
-            kernel_spec_manager=ThisPython(),
-            kernel_name="python3",
-            transport="ipc",  # no open port; its sockets lie beside the connection file
-            connection_file=str(Path(settings, "kernel.json")),
-        )
+    with (
+        tempfile.TemporaryDirectory() as settings,
+        kernels.kernel(Path(settings), paths.chapters()) as manager,
+    ):
         client = NotebookClient(
             notebook,
             km=manager,
             timeout=_SECONDS,
             record_timing=False,
-            shutdown_kernel="immediate",
-            resources={"metadata": {"path": str(paths.chapters())}},
         )
         reached = [0]
         client.on_cell_execute = lambda cell, cell_index: reached.append(cell_index)  # noqa: ARG005
         try:
-            client.execute(env=_environment(settings), cleanup_kc=True)
+            client.execute(cleanup_kc=False)
         except CellExecutionError as error:
             raise MlsysimError(
                 f"{_where(chapter, sources, error.traceback)}: {_said(error)}"
@@ -115,15 +147,20 @@ def _unexecuted(sources: list[Cell]) -> list[dict[str, Any]]:
     ]
 
 
-def _environment(settings: str) -> dict[str, str]:
-    """The kernel's environment: this root, this package, and no person's own settings."""
+def _environment() -> dict[str, str]:
+    """The environment of chapters: this root, this package, and no person's own settings."""
     search = os.pathsep.join(
         filter(None, [str(paths.PACKAGE.parent), os.environ.get("PYTHONPATH")])
     )
     return {
         **os.environ,
-        "IPYTHONDIR": settings,
         "MLSYSIM_ROOT": str(paths.root()),
+        turns.BUILD: "1",  # it reads what is fresh
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",  # what a kernel sets by itself
+        # A process with threads should not be forked, and chapters run side by side anyway.
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # nobody debugs here, so no advice on it
         "PYTHONHASHSEED": "0",
         "PYTHONPATH": search,
     }

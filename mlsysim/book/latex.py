@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["in_math", "in_text"]
+__all__ = ["PREAMBLE", "in_math", "in_text"]
 
 _SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _RAISED = re.compile("[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+")
@@ -23,6 +23,28 @@ _TEXT = {
     "\N{NO-BREAK SPACE}": "~",
     **{sign: f"\\{sign}" for sign in "%_&#${}"},
 }
+# Signs that texts of chapters hold and that LaTeX knows no glyph for; quotes with a dotted line;
+# the contents under that name; no second heading over the bibliography, which is a page.
+PREAMBLE = r"""
+\usepackage[normalem]{ulem}
+\newcommand{\quoted}[1]{\dotuline{#1}}
+\addto\captionsenglish{\renewcommand{\contentsname}{Contents}}
+\renewenvironment{sphinxthebibliography}[1]
+  {\begingroup\let\bibsection\relax\begin{thebibliography}{#1}}
+  {\end{thebibliography}\endgroup}
+""" + "\n".join(
+    rf"\DeclareUnicodeCharacter{{{ord(sign):04X}}}{{\ensuremath{{{command}}}}}"
+    for sign, command in (
+        ("−", "-"),
+        ("≤", r"\leq"),
+        ("≥", r"\geq"),
+        ("≈", r"\approx"),
+        ("→", r"\rightarrow"),
+        ("×", r"\times"),
+        ("·", r"\cdot"),
+        ("µ", r"\mathrm{\mu}"),
+    )
+)
 _NUMBER = re.compile(r"(?P<digits>−?\$?[\d,.]+)(?:×10(?P<power>[⁻⁰-⁹¹²³]+))?(?P<rest>.*)")
 
 

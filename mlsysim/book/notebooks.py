@@ -31,7 +31,7 @@ def with_outputs(page: Page, text: str | None = None) -> Any:
     source = page.text if text is None else text
     config = MdParserConfig(enable_extensions=set(EXTENSIONS))
     notebook = read_myst_markdown_notebook(source, config=config, add_source_map=True)
-    _mend_source_map(notebook, source.splitlines())
+    _mend_source_map(notebook, source.split("\n"))
     if page.name in chapters():
         _paste_outputs(page.name, notebook)
     return notebook

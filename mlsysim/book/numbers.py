@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from mlsysim.errors import InputError
 
-__all__ = ["DIGITS", "NBSP", "format_number", "with_unit"]
+__all__ = ["DIGITS", "NBSP", "exact_number", "format_number", "with_unit"]
 
 NBSP = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
@@ -44,6 +44,20 @@ def format_number(value: int | float, format: str = "") -> str:  # noqa: A002  w
         )
     if not value:
         digits = digits.removeprefix("-")
+    return _typeset(digits)
+
+
+def exact_number(value: int | float) -> str:
+    """Every digit that an artifact keeps of a number, thousands apart.
+
+    >>> exact_number(6.80079883267), exact_number(175e9), exact_number(3.38597803806e18)
+    ('6.80079883267', '175,000,000,000', '3.38597803806×10¹⁸')
+    """
+    return _typeset(f"{value:,}".removesuffix(".0"))
+
+
+def _typeset(digits: str) -> str:
+    """A number of Python with the signs that a page has for a power of ten and for minus."""
     mantissa, exponent, power = digits.partition("e")
     if exponent:
         digits = f"{mantissa}×10{str(int(power)).translate(_SUPERSCRIPT)}"

@@ -1,4 +1,4 @@
-"""Building the book: quotes, notebooks to take away, and the HTML pages."""
+"""Building the book: quotes, claims, notebooks to take away, and the HTML pages."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 from mlsysim import files, paths
 from mlsysim.book import notebooks
 from mlsysim.book.cells import chapters
-from mlsysim.book.pages import pages, write_quotes
+from mlsysim.book.pages import pages, write_records
 from mlsysim.book.reference import origin
 from mlsysim.errors import MlsysimError
 
-__all__ = ["build"]
+__all__ = ["build", "run_sphinx"]
 
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _UNLISTED = re.compile(r"(?P<page>[^/\s]+)\.md: WARNING: document isn't included in any toctree.*")
@@ -23,17 +23,18 @@ _GENERATED = re.compile(r"build/(?P<page>reference/[\w/]+)\.md(:\d+)?")
 
 
 def build() -> Path:
-    """Write results/quotes.json, build/notebooks and build/book; returns the first page.
+    """Write the records of quotes and claims, build/notebooks and build/book.
 
-    Chapters must have been executed. What chapters that are gone left behind is removed, and named
-    on the standard error. Raises MlsysimError that lists all quotes that are wrong, or every
-    warning of Sphinx, each with ``chapters/x.md:LINE``.
+    Returns the first page. Chapters must have been executed. What chapters that are gone left
+    behind is removed, and named on the standard error. Raises MlsysimError that lists all quotes
+    and claims that are wrong, or every warning of Sphinx, each with ``chapters/x.md:LINE``.
     """
     book = pages()
     for page in book:
         if page.name in chapters():
             page.front_matter.check_notebook()
-    write_quotes(book)
+            page.check_reads()
+    write_records(book)
     for gone in _remove_left_behind():
         print(f"removed: {gone}, which no chapter makes any longer", file=sys.stderr, flush=True)
     for page in book:
@@ -46,7 +47,7 @@ def build() -> Path:
         shutil.rmtree(out, ignore_errors=True)
         shutil.rmtree(paths.build() / "doctrees", ignore_errors=True)
     files.write(unfinished, "")
-    warnings = _run_sphinx(out)
+    warnings = run_sphinx(out, "html")
     if warnings:
         raise MlsysimError("the book has warnings:\n" + warnings)
     unfinished.unlink()
@@ -74,8 +75,8 @@ def _folders(parent: Path) -> list[Path]:
     return sorted(path for path in parent.glob("*") if path.is_dir())
 
 
-def _run_sphinx(out: Path) -> str:
-    """Build the pages; returns Sphinx's warnings, with places relative to the root."""
+def run_sphinx(out: Path, builder: str) -> str:
+    """Build the book into `out`; returns Sphinx's warnings, with places relative to the root."""
     from sphinx.application import Sphinx
     from sphinx.errors import SphinxError
     from sphinx.util.docutils import docutils_namespace, patch_docutils
@@ -87,8 +88,8 @@ def _run_sphinx(out: Path) -> str:
                 srcdir=source,
                 confdir=source,
                 outdir=out,
-                doctreedir=paths.build() / "doctrees",
-                buildername="html",
+                doctreedir=paths.build() / ("doctrees" if builder == "html" else f"{builder}.read"),
+                buildername=builder,
                 status=None,
                 warning=told,
                 warningiserror=True,

@@ -1,20 +1,25 @@
-"""The pages of the book: their source with its short names and quotes, and results/quotes.json."""
+"""The pages of the book: their source with its quotes and claims, and the records of these."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 from mlsysim import files, paths
 from mlsysim.artifacts.canonical import dumps
+from mlsysim.artifacts.reading import read
 from mlsysim.book import cells, latex
 from mlsysim.book.cells import place
+from mlsysim.book.claims import Claim, examine, split
 from mlsysim.book.front_matter import FrontMatter
-from mlsysim.book.quotes import Printed, printed
-from mlsysim.book.scanner import Quote, scan
-from mlsysim.errors import MlsysimError
+from mlsysim.book.quote_context import check_around
+from mlsysim.book.quotes import Printed, printed, unfit
+from mlsysim.book.scanner import Role, scan
+from mlsysim.errors import InputError, MlsysimError
 
-__all__ = ["Page", "pages", "write_quotes"]
+__all__ = ["Page", "pages", "write_records"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,7 @@ class Page:
     @cached_property
     def text(self) -> str:
         """The source, as it stands in chapters/."""
-        return (paths.chapters() / f"{self.name}.md").read_text(encoding="utf-8")
+        return cells.source(self.name)
 
     @cached_property
     def front_matter(self) -> FrontMatter:
@@ -34,22 +39,49 @@ class Page:
         return FrontMatter(self.name, self.text)
 
     @cached_property
-    def quotes(self) -> list[tuple[Quote, Printed]]:
+    def _roles(self) -> list[Role]:
+        return scan(self.name, self.text)
+
+    @cached_property
+    def quotes(self) -> list[tuple[Role, Printed]]:
         """Every quote with what it prints.
 
         Raises one MlsysimError that lists all that cannot be printed, each with its line.
         """
-        resolved, wrong = [], []
-        for quote in scan(self.name, self.text):
-            try:
-                resolved.append((quote, self.resolve(quote.spec, quote.line)))
-            except MlsysimError as error:
-                wrong.append(error)
-        if len(wrong) == 1:
-            raise wrong[0]
-        if wrong:
-            raise MlsysimError("\n".join(map(str, wrong)))
-        return resolved
+        roles = [role for role in self._roles if role.name == "quote"]
+        return _each(roles, self._print)
+
+    @cached_property
+    def claims(self) -> list[tuple[Role, Claim]]:
+        """Every claim, tested.
+
+        Raises one MlsysimError that lists all that are false or cannot be tested, each with its
+        line, condition and values.
+        """
+        roles = [role for role in self._roles if role.name == "claim"]
+        return _each(roles, lambda role: self.test(role.spec, role.line))
+
+    def _print(self, role: Role) -> Printed:
+        """What a quote prints, seen in its line."""
+        value = self.resolve(role.spec, role.line)
+        line = self.text.split("\n")[role.line - 1]
+        before, after = line[: role.column], line[role.column + len(role.raw) :]
+        try:
+            check_around(value, before, after, math=role.where == "math")
+        except MlsysimError as error:
+            told = f"{place(self.name, role.line)}: quote `{role.spec}` {error}"
+            raise type(error)(told) from None
+        return value
+
+    def check_reads(self) -> None:
+        """See that the cells read no scenario that does not fit, unless that is said on purpose.
+
+        Tables, figures and shown values come from what is read, so the refusal is that of quotes.
+        Raises InputError with the line of the call.
+        """
+        for name, line in cells.uses(self.name, self.text).reads.items():
+            if not read(name).feasible and name not in self.front_matter.infeasible:
+                raise InputError(f"{place(self.name, line)}: read: {unfit(name)}")
 
     def resolve(self, spec: str, line: int) -> Printed:
         """What a quote on `line` prints. Raises MlsysimError with place and nearest names."""
@@ -60,17 +92,57 @@ class Page:
                 raise
             raise type(error)(f"{place(self.name, line)}: quote `{spec}`: {error}") from None
 
+    def test(self, spec: str, line: int) -> Claim:
+        """The claim on `line`, which holds. Raises MlsysimError with place and values."""
+        try:
+            claim = examine(
+                spec, self.front_matter.aliases, infeasible=self.front_matter.infeasible
+            )
+        except MlsysimError as error:
+            if str(error).startswith(f"chapters/{self.name}.md"):
+                raise
+            raise type(error)(f"{place(self.name, line)}: claim `{spec}`: {error}") from None
+        if not claim.holds:
+            condition = split(spec)[1]
+            raise MlsysimError(
+                f'{place(self.name, line)}: the claim "{claim.phrase}" is false: it needs '
+                f"{condition}, and {claim.values}"
+            )
+        return claim
+
     def plain(self) -> str:
-        """The source with every quote replaced by what it prints; the lines stay where they are."""
+        """The source with every quote replaced by what it prints, and every claim by its phrase.
+
+        The lines stay where they are.
+        """
         lines = self.text.split("\n")
-        for quote, value in reversed(self.quotes):
-            text = value.text
-            if quote.where != "alt":
-                text = latex.in_math(text) if quote.where == "math" else _escaped(text)
-            line = lines[quote.line - 1]
-            end = quote.column + len(quote.raw)
-            lines[quote.line - 1] = line[: quote.column] + text + line[end:]
+        texts = [(role, value.text) for role, value in self.quotes]
+        texts += [(role, claim.phrase) for role, claim in self.claims]
+        for role, text in sorted(texts, key=lambda each: (each[0].line, each[0].column))[::-1]:
+            shown = text
+            if role.where != "alt":
+                shown = latex.in_math(text) if role.where == "math" else _escaped(text)
+            line = lines[role.line - 1]
+            lines[role.line - 1] = line[: role.column] + shown + line[role.column + len(role.raw) :]
         return "\n".join(lines)
+
+
+_T = TypeVar("_T")
+
+
+def _each(roles: Iterable[Role], work: Callable[[Role], _T]) -> list[tuple[Role, _T]]:
+    """Each role with what `work` gives; one error for all that it cannot do."""
+    done, wrong = [], []
+    for role in roles:
+        try:
+            done.append((role, work(role)))
+        except MlsysimError as error:
+            wrong.append(error)
+    if len(wrong) == 1:
+        raise wrong[0]
+    if wrong:
+        raise MlsysimError("\n".join(map(str, wrong)))
+    return done
 
 
 def _escaped(text: str) -> str:
@@ -85,26 +157,38 @@ def pages() -> list[Page]:
     return [Page(name) for name in (*chapters, *others)]
 
 
-def write_quotes(book: list[Page]) -> bool:
-    """Write results/quotes.json, the quotes of each page in order; False if it was right already.
+def write_records(book: list[Page]) -> bool:
+    """Write the quotes and the claims of each page in order; False if both files were right.
 
-    It has neither lines nor sentences, so it changes only when a quote or what it prints does.
-    Raises one MlsysimError for all that is wrong in any page; nothing is written then.
+    results/quotes.json has neither lines nor sentences, so it changes only when a quote or what it
+    prints does. results/claims.json has no values: those move with the artifacts, and a claim stays
+    while it holds. Raises one MlsysimError for all that is wrong in any page; nothing is written
+    then.
     """
-    content: dict[str, list[dict[str, str]]] = {}
-    wrong = []
+    quotes, claims = {}, {}
+    wrong: list[str] = []
     for page in book:
         try:
-            quotes = page.quotes
-        except MlsysimError as error:
-            wrong.append(error)
-            continue
-        if quotes:
-            content[page.name] = [
-                {"key": value.key, "spec": value.spec, "printed": value.text} for _, value in quotes
+            quotes[page.name] = [
+                {"key": value.key, "spec": value.spec, "printed": value.text}
+                for _, value in page.quotes
             ]
-    if len(wrong) == 1:
-        raise wrong[0]
+        except MlsysimError as error:
+            wrong.append(str(error))
+        try:
+            claims[page.name] = [
+                {"claim": claim.phrase, "if": claim.condition} for _, claim in page.claims
+            ]
+        except MlsysimError as error:
+            wrong.append(str(error))
     if wrong:
-        raise MlsysimError("\n".join(map(str, wrong)))
-    return files.write(paths.quotes(), dumps(dict(sorted(content.items()))))
+        raise MlsysimError("\n".join(dict.fromkeys(wrong)))
+    done = [
+        files.write(paths.quotes(), _record(quotes)),
+        files.write(paths.claims(), _record(claims)),
+    ]
+    return any(done)
+
+
+def _record(entries: dict[str, list[dict[str, str]]]) -> str:
+    return dumps({page: found for page, found in sorted(entries.items()) if found})

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from mlsysim import units
+from mlsysim.book.default_formats import default_form
 from mlsysim.book.numbers import format_number, with_unit
 from mlsysim.documents import names
 from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownName, nearest
@@ -16,18 +17,19 @@ from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownName, nea
 if TYPE_CHECKING:
     from mlsysim.artifacts.reading import Artifact
 
-__all__ = ["Printed", "Spec", "parse", "printed", "printed_from"]
+__all__ = ["Printed", "Spec", "find", "parse", "printed", "printed_from", "unfit"]
 
 _WORDS = re.compile(r"\s*(?P<key>\S+)(?:\s+in\s+(?P<unit>\S+))?(?:\s+as\s+(?P<format>\S+))?\s*")
 _KEY = re.compile(r"[A-Za-z_]\w*(?:\.\w[\w-]*)*")
 _GRAMMAR = "KEY, KEY in UNIT, KEY as FORMAT, or KEY in UNIT as FORMAT"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Printed:
     """A value as the page prints it, beside the value and unit of the artifact.
 
-    `key` starts with the scenario's name; `spec` prints the same text again.
+    `key` starts with the scenario's name; `spec` prints the same text again. A notebook shows the
+    text with all of these, and with a word on an artifact that is stale.
     """
 
     text: str
@@ -38,6 +40,20 @@ class Printed:
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def printed_unit(self) -> str:
+        """The unit that the text shows, which may be another than that of the artifact."""
+        if self.text.endswith("%"):
+            return "%"
+        asked = parse(self.spec).unit
+        return units.unit_text(units.unit(asked)) if asked else self.unit
+
+    def __repr__(self) -> str:
+        from mlsysim.artifacts.previews import notices
+
+        exact = f"{self.key} = {self.value!r} {self.unit}".rstrip()
+        return "\n".join([f"{self.text}    ({exact})", *notices(self.key.partition(".")[0])])
 
 
 @dataclass(frozen=True)
@@ -79,21 +95,32 @@ def printed(
     does not fit are refused unless `infeasible` holds it. Raises UnknownName, UnitError or
     InputError with the nearest names or with what to write.
     """
+    spec = parse(text)
+    artifact, key = find(spec.key, aliases or {}, infeasible=infeasible)
+    return _printed(artifact, Spec(key, spec.unit, spec.format))
+
+
+def find(
+    path: str, aliases: Mapping[str, str], *, infeasible: Container[str] = ()
+) -> tuple[Artifact, str]:
+    """The artifact that a key of a chapter names, and the key inside it; for quotes and claims.
+
+    Raises UnknownName or InputError as `printed` does.
+    """
     from mlsysim.artifacts.reading import read
 
-    spec, short = parse(text), aliases or {}
-    name, _, key = spec.key.partition(".")
-    if name not in short and name not in names("Scenarios"):
-        raise UnknownName(f"{name!r} is no scenario; {_choices(name, short)}")
+    name, _, key = path.partition(".")
+    if name not in aliases and name not in names("Scenarios"):
+        raise UnknownName(f"{name!r} is no scenario; {_choices(name, aliases)}")
     if not key:
         raise InputError(
             f"{name!r} is a scenario; say which of its values, such as {name}.step_time"
         )
-    artifact = read(short.get(name, name))
+    artifact = read(aliases.get(name, name))
     _check_reference(artifact, name, key)
     if not artifact.feasible and artifact.name not in infeasible:
         _check_input(artifact, key)
-    return _printed(artifact, Spec(key, spec.unit, spec.format))
+    return artifact, key
 
 
 def _choices(name: str, short: Mapping[str, str]) -> str:
@@ -114,29 +141,42 @@ def _check_reference(artifact: Artifact, name: str, key: str) -> None:
         example = parts[0].removeprefix(f"{value}.")
         raise InputError(
             f"{key} refers to {value}, which is no number; quote one of its values, such as "
-            f"{name}.{key}.{example}"
+            f"{name}.{key}.{example}".removeprefix(".")
         )
 
 
 def _check_input(artifact: Artifact, key: str) -> None:
     """Of a scenario that does not fit only inputs can be quoted."""
     if artifact.resolve(key) not in artifact.inputs:
-        raise InputError(
-            f"{artifact.name} is infeasible (`mlsysim show {artifact.name}` says why); to quote it "
-            f"all the same, list it in the front matter: mlsysim, infeasible: [{artifact.name}]"
-        )
+        raise InputError(unfit(artifact.name))
+
+
+def unfit(name: str) -> str:
+    """Why results of a scenario that does not fit are refused, and how to quote them on purpose."""
+    return (
+        f"{name} is infeasible (`mlsysim show {name}` says why); to quote it all the same, list it "
+        f"in the front matter: mlsysim, infeasible: [{name}]"
+    )
 
 
 def printed_from(artifact: Artifact, text: str) -> Printed:
-    """The value of `artifact` that a quote prints; its key starts inside the artifact."""
-    return _printed(artifact, parse(text))
+    """The value of `artifact` that a quote prints; its key starts inside the artifact.
+
+    A key that refers to another thing is refused as in a chapter's text. That a scenario fits is
+    asked of the chapter that reads it, because a value alone knows no chapter.
+    """
+    spec = parse(text)
+    _check_reference(artifact, "", spec.key)
+    return _printed(artifact, spec)
 
 
 def _printed(artifact: Artifact, spec: Spec) -> Printed:
     entry = artifact.entry(spec.key)
     value, unit = entry["value"], entry["unit"]
+    is_word = isinstance(value, (bool, str))
+    if not (is_word or spec.unit or spec.format):
+        spec = Spec(spec.key, *default_form(artifact.name, artifact.resolve(spec.key)))
     try:
-        is_word = isinstance(value, (bool, str))
         text = _word(value, spec) if is_word else _number(value, unit, spec)
     except MlsysimError as error:
         raise type(error)(f"{spec.key}: {error}") from None

@@ -19,15 +19,25 @@ from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.book import cells
 from mlsysim.book.markdown import escaped, prose, table, value
 from mlsysim.book.numbers_index import Record, numbers_page
+from mlsysim.book.product_uses import Product, products
 from mlsysim.book.reference_classes import class_page, link_to
 from mlsysim.book.reference_scenarios import Told, scenario_page
-from mlsysim.book.usage import Product, products
 from mlsysim.documents import Document, document, names
 from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_types import HOMES, KINDS
 from mlsysim.outputs import summary_of
 
-__all__ = ["FOLDER", "is_listed", "origin", "pages", "records", "source", "write"]
+__all__ = [
+    "FOLDER",
+    "is_generated",
+    "is_listed",
+    "origin",
+    "pages",
+    "quoted",
+    "records",
+    "source",
+    "write",
+]
 
 FOLDER = "reference"
 _ENTRY = """\
@@ -54,6 +64,11 @@ def is_listed() -> bool:
     """Whether chapters/index.md lists the generated pages; a book that does not has none."""
     text = files.read(paths.chapters() / "index.md").decode()
     return re.search(rf"^{FOLDER}/index", text, re.MULTILINE) is not None
+
+
+def is_generated(name: str) -> bool:
+    """Whether a page is generated, and not a file of chapters/."""
+    return name.startswith(f"{FOLDER}/")
 
 
 def source(name: str) -> Path:
@@ -142,6 +157,12 @@ def records(artifacts: Mapping[str, Artifact]) -> list[Record]:
                 )
             )
     return made
+
+
+def quoted(page: str) -> list[tuple[str, str]]:
+    """The key and the printed text of each quote of a page, in the order of its source."""
+    content = json.loads(files.read(paths.quotes()) or b"{}")
+    return [(each["key"], each["printed"]) for each in content.get(page, [])]
 
 
 def _is_of_the_registry(full: str) -> bool:

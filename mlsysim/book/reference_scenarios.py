@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mlsysim.book.markdown import block, code, escaped, link, prose, table, under, value
+from mlsysim.book.product_uses import Product
 from mlsysim.book.reference_classes import link_to
 from mlsysim.book.reference_outputs import outputs_section
-from mlsysim.book.usage import Product
 from mlsysim.documents import cited_keys
 
 __all__ = ["Told", "scenario_page", "sourced"]

@@ -1,4 +1,4 @@
-"""Every {quote} role of a page with its line, found on the tokens of which MyST makes the page."""
+"""Every {quote} and {claim} of a page with its line, found on the tokens MyST makes the page of."""
 
 from __future__ import annotations
 
@@ -11,35 +11,54 @@ from typing import Any
 from mlsysim.book.cells import place
 from mlsysim.errors import InputError
 
-__all__ = ["EXTENSIONS", "MARK", "ROLE", "Quote", "scan"]
+__all__ = ["CLAIM", "CLAIM_MARK", "EXTENSIONS", "MARK", "ROLE", "Role", "scan"]
 
 # What conf.py enables; the scanner must read pages as Sphinx does.
 EXTENSIONS = ("amsmath", "colon_fence", "dollarmath")
 
-MARK = "{quote}"
-ROLE = re.compile(r"\{quote\}(`+)(?!`)(?P<spec>.*?[^`])\1(?!`)")
 
+def _role(name: str) -> re.Pattern[str]:
+    return re.compile(rf"\{{{name}\}}(?P<ticks>`+)(?!`)(?P<spec>.*?[^`])(?P=ticks)(?!`)")
+
+
+MARK, CLAIM_MARK = "{quote}", "{claim}"
+ROLE, CLAIM = _role("quote"), _role("claim")
+
+_MARK = re.compile(r"\{(quote|claim)\}")
 _DIRECTIVE = re.compile(r"\{([\w:.-]+)\}(.*)")
 _OPTION = re.compile(r":([\w-]+):")
 _BACKTICKED = re.compile(r"`{3,}\s*(\{[\w:.-]+\})")
-# Directives whose content is not read as Markdown.
-_LITERAL = {
-    *("bibliography", "code", "code-block", "code-cell", "eval-rst", "include", "literalinclude"),
-    *("mermaid", "parsed-literal", "raw", "raw-cell", "sourcecode", "toctree"),
+# Directives that show their content as it stands.
+_SHOWN = {
+    *("code", "code-block", "code-cell", "literalinclude", "parsed-literal", "raw-cell"),
+    "sourcecode",
 }
-_HOW = "write {quote}`NAME.KEY in UNIT as FORMAT`, whole on one line and without |"
+# Directives whose content is no Markdown, or is dropped from a form of the book.
+_DROPPED = {
+    *("bibliography", "eval-rst", "ifconfig", "include", "index", "mermaid", "meta", "only", "raw"),
+    "toctree",
+}
+_HOW = {
+    "quote": "write {quote}`NAME.KEY in UNIT as FORMAT`, whole on one line and without |",
+    "claim": "write {claim}`PHRASE if CONDITION`, whole on one line and without |",
+}
 _REFUSED = {
-    "unread": f"no complete quote; {_HOW}",
-    "image": "![...] loses a quote in its alternative text; use {figure} with :alt:",
-    "html": "HTML cannot hold a quote",
+    "unread": "no complete %s",
+    "image": "![...] loses a %s in its alternative text; use {figure} with :alt:",
+    "html": "HTML cannot hold a %s",
+    "nested": "a %s cannot stand inside another role",
+    "lost": "the page would lose this %s: a link's title, a cell beyond the columns of the table's "
+    "header, the front matter, or a footnote that nothing refers to cannot hold one",
+    "formula": "a formula cannot hold a %s; write it in the text",
 }
 
 
 @dataclass(frozen=True)
-class Quote:
+class Role:
     """A role as it stands in the source: line from 1, column from 0, and what it says.
 
-    `where` is "text", "heading", "math" or "alt"; only in text is it more than plain characters.
+    `name` is "quote" or "claim". `where` is "text", "heading", "math" or "alt"; only in text is it
+    more than plain characters.
     """
 
     line: int
@@ -47,38 +66,52 @@ class Quote:
     raw: str
     spec: str
     where: str
+    name: str = "quote"
 
 
 @dataclass(frozen=True)
 class _Mark:
-    """An occurrence of the mark; `where` is as for Quote, or "literal" if it is only shown."""
+    """An occurrence of a mark; `where` is as for Role, or "literal" if it is only shown."""
 
     line: int
     where: str
 
 
-def scan(page: str, text: str) -> list[Quote]:
-    """The quotes of a page in the order of its source.
+def scan(page: str, text: str) -> list[Role]:
+    """The quotes and claims of a page in the order of its source.
 
     Raises InputError with ``chapters/x.md:LINE`` for one that MyST would drop or show as it stands:
-    unfinished, cut by a table, in HTML, in the title of a directive fenced by backticks, or in an
-    option that is not alt.
+    unfinished, cut by a table, in HTML, in the title of a directive fenced by backticks, in an
+    option that is not alt, or in a place that is no text at all. Each occurrence of a mark is
+    accounted for, so none can be lost in a place that nobody thought of.
     """
     lines = text.split("\n")
     seen = dict.fromkeys(range(1, len(lines) + 1), 0)
-    quotes = []
+    roles = []
     for mark in _Walk(page).blocks(text, 0):
         source = lines[mark.line - 1]
-        column = source.find(MARK, seen[mark.line])
-        seen[mark.line] = column + len(MARK)
+        found = _MARK.search(source, seen[mark.line])
+        if not found:
+            raise InputError(f"{place(page, mark.line)}: {_refused('unread', 'quote')}")
+        seen[mark.line] = found.end()
         if mark.where == "literal":
             continue
-        role = ROLE.match(source, column) if column >= 0 else None
+        name = found[1]
+        role = (ROLE if name == "quote" else CLAIM).match(source, found.start())
         if not role:
-            raise InputError(f"{place(page, mark.line)}: {_REFUSED['unread']}")
+            raise InputError(f"{place(page, mark.line)}: {_refused('unread', name)}")
         spec = " ".join(role["spec"].split())
-        quotes.append(Quote(mark.line, column, role[0], spec, mark.where))
-    return quotes
+        if name == "claim" and mark.where == "math":
+            raise InputError(f"{place(page, mark.line)}: {_refused('formula', name)}")
+        roles.append(Role(mark.line, found.start(), role[0], spec, mark.where, name))
+    for number, line in enumerate(lines, start=1):
+        if missed := _MARK.search(line, seen[number]):
+            raise InputError(f"{place(page, number)}: {_refused('lost', missed[1])}")
+    return roles
+
+
+def _refused(why: str, name: str) -> str:
+    return f"{_REFUSED[why] % name}; {_HOW[name]}"
 
 
 @cache
@@ -101,7 +134,7 @@ class _Walk:
 
     def blocks(self, text: str, before: int) -> Iterator[_Mark]:
         """The marks in Markdown text."""
-        if MARK not in text:
+        if not _MARK.search(text):
             return
         lines, where = text.split("\n"), "text"
         for token in _parser().parse(text):
@@ -114,44 +147,62 @@ class _Walk:
             elif token.type == "inline":
                 yield from self._inline(token, before + token.map[0] + 1, where)
             elif token.type in ("fence", "colon_fence"):
-                yield from self._fence(token, before + token.map[0] + 1)
+                yield from self._fence(token, lines, before)
+            elif token.type in ("code_block", "myst_line_comment"):
+                yield from self._literal(token, lines, before)
             elif token.type in ("math_block", "math_block_label", "amsmath"):
                 start, end = token.map
                 yield from _marks(lines[start:end], before + start + 1, "math")
-            elif token.type == "html_block" and MARK in token.content:
-                raise self._refuse(before + token.map[0] + 1, _REFUSED["html"])
+            elif token.type == "html_block" and (mark := _MARK.search(token.content)):
+                number = token.content.count("\n", 0, mark.start())
+                line = before + token.map[0] + 1 + number
+                raise self._refuse(line, _refused("html", mark[1]))
 
     def _check_row(self, row: str, line: int) -> None:
-        """Refuse a row of a pipe table in which the end of a cell cuts a quote."""
+        """Refuse a row of a pipe table in which the end of a cell cuts a role."""
         for cell in re.split(r"(?<!\\)\|", row):
-            if re.search(r"(?<!`)\{quote\}", ROLE.sub("", cell)):
-                raise self._refuse(line, f"the table's | cuts a quote; {_HOW}")
+            cut = re.search(r"(?<!`)\{(quote|claim)\}", CLAIM.sub("", ROLE.sub("", cell)))
+            if cut:
+                raise self._refuse(line, f"the table's | cuts a {cut[1]}; {_HOW[cut[1]]}")
 
     def _inline(self, token: Any, line: int, where: str) -> Iterator[_Mark]:
         """The marks in a paragraph, heading, cell or title that starts on `line`."""
-        starts = [found.start() for found in re.finditer(re.escape(MARK), token.content)]
+        marks = list(_MARK.finditer(token.content))
         kinds = list(_kinds(token.children or [], where))
-        if len(kinds) != len(starts):
-            raise self._refuse(line, f"a quote cannot be told from what surrounds it; {_HOW}")
-        for start, kind in zip(starts, kinds, strict=True):
-            number = token.content.count("\n", 0, start)
+        if len(kinds) != len(marks):
+            raise self._refuse(line, _refused("lost", marks[0][1]))
+        for mark, kind in zip(marks, kinds, strict=True):
+            number = token.content.count("\n", 0, mark.start())
             if kind in _REFUSED:
-                raise self._refuse(line + number, _REFUSED[kind])
+                raise self._refuse(line + number, _refused(kind, mark[1]))
             directive = _BACKTICKED.match(token.content.split("\n")[number])
             if directive:
                 raise self._refuse(
                     line + number,
-                    "backticks around a directive cannot hold a quote in its title; "
+                    f"backticks around a directive cannot hold a {mark[1]} in its title; "
                     f"write :::{directive[1]} and :::",
                 )
             yield _Mark(line + number, kind)
 
-    def _fence(self, token: Any, line: int) -> Iterator[_Mark]:
-        """The marks in a directive that starts on `line`: its title, its options and its body."""
+    def _literal(self, token: Any, lines: list[str], before: int) -> Iterator[_Mark]:
+        """The marks in a block that is shown as it stands, or not at all because it says so."""
+        start, end = token.map
+        yield from _marks(lines[start:end], before + start + 1, "literal")
+
+    def _fence(self, token: Any, lines: list[str], before: int) -> Iterator[_Mark]:
+        """The marks in a directive: its title, its options and its body."""
+        line = before + token.map[0] + 1
         directive = _DIRECTIVE.match(token.info.strip())
-        if not directive or directive[1] in _LITERAL:
+        if not directive or directive[1] in _SHOWN:
+            yield from self._literal(token, lines, before)
             return
         name, title = directive.groups()
+        if name in _DROPPED:
+            for mark in self._literal(token, lines, before):
+                found = _MARK.search(lines[mark.line - before - 1])
+                why = f"{{{name}}} cannot hold a {found[1] if found else 'quote'}"
+                raise self._refuse(mark.line, f"{why}: not every form of the book would show it")
+            return
         if name != "math":
             for inline in _parser().parseInline(title.strip()):
                 yield from self._inline(inline, line, "text")
@@ -159,8 +210,10 @@ class _Walk:
         first = _after_options(body)
         for number, text in enumerate(body[:first], line + 1):
             option = _OPTION.match(text)
-            if MARK in text and (not option or option[1] != "alt"):
-                raise self._refuse(number, "of a directive's options only :alt: can hold a quote")
+            held = _MARK.search(text)
+            if held and (not option or option[1] != "alt"):
+                why = f"of a directive's options only :alt: can hold a {held[1]}"
+                raise self._refuse(number, why)
             yield from _marks([text], number, "alt")
         if name == "math":
             yield from _marks(body[first:], line + 1 + first, "math")
@@ -179,11 +232,13 @@ def _after_options(body: list[str]) -> int:
 def _kinds(children: list[Any], where: str) -> Iterator[str]:
     """What each mark in an inline text is, in order."""
     for child in children:
-        count = child.content.count(MARK)
-        if child.type == "myst_role" and child.meta["name"] == "quote":
-            yield where
-        elif child.type == "myst_role":
-            yield from ["math" if child.meta["name"] == "math" else "literal"] * count
+        count = len(_MARK.findall(child.content))
+        name = child.meta.get("name") if child.type == "myst_role" else ""
+        if name in ("quote", "claim"):
+            yield from [where] + ["nested"] * count
+        elif name:
+            shown = {"math": "math", "code": "literal", "literal": "literal"}
+            yield from [shown.get(name, "nested")] * count
         elif child.type.startswith("math_inline"):
             yield from ["math"] * count
         elif child.type == "code_inline":
@@ -196,4 +251,4 @@ def _kinds(children: list[Any], where: str) -> Iterator[str]:
 
 def _marks(lines: list[str], first: int, where: str) -> Iterator[_Mark]:
     for number, line in enumerate(lines, first):
-        yield from [_Mark(number, where)] * line.count(MARK)
+        yield from [_Mark(number, where)] * len(_MARK.findall(line))

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mlsysim import files
+from mlsysim import files, units
 from mlsysim.book import latex
 from mlsysim.book.markdown import code, escaped, in_cell
 from mlsysim.book.numbers import format_number
 from mlsysim.book.products import cell_value, csv_text, header, table_files
 from mlsysim.book.quotes import Printed
-from mlsysim.errors import InputError, MlsysimError, nearest
+from mlsysim.errors import InputError, MlsysimError, UnitError, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Code", "SavedTable", "save_table"]
 
+_HEADED = re.compile(r"\((?:in )?(?P<unit>[^()]+)\)\s*$")
 _DASHES = ("–", "—")
 
 
@@ -78,10 +80,29 @@ def save_table(
         ]
         for column in names
     }
+    for column in names:
+        _check_unit(column, list(frame[column]), name)
     contents = {"csv": _csv(table), "md": _markdown(table), "tex": _latex(table)}
     for end, path in table_files(name).items():
         files.write(path, contents[end])
     return SavedTable(name, contents["md"])
+
+
+def _check_unit(column: str, values: list[Any], name: str) -> None:
+    """Refuse a unit in a column's heading that its printed values do not have."""
+    headed = _HEADED.search(column)
+    if not headed:
+        return
+    try:
+        unit = units.unit_text(units.unit(headed["unit"]))
+    except UnitError:
+        return  # another remark in parentheses
+    for number, value in enumerate(values, start=1):
+        if isinstance(value, Printed) and value.printed_unit != unit:
+            raise InputError(
+                f"{name}: column {column!r}, row {number}: prints {value.text!r} under a heading "
+                f"in {unit}; leave the unit out of the heading, or write `in {unit}`"
+            )
 
 
 def _cell(value: Any, format: str, place: str) -> _Cell:  # noqa: A002  what the field calls it

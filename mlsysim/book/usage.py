@@ -1,164 +1,166 @@
-"""Who uses a scenario: the chapters that read it, and their figures and tables made from it."""
+"""What the book uses: keys quoted alike, artifacts read, products shown, references cited."""
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterator
 
+from mlsysim import documents, paths
+from mlsysim.artifacts.reading import Artifact
 from mlsysim.book import cells
+from mlsysim.book.findings import Finding
+from mlsysim.book.pages import Page
 
-__all__ = ["Product", "products"]
+__all__ = ["contents", "products", "references", "roundings", "scenarios_of", "unread"]
 
-_OPENED = re.compile(r"\s*(?::{3,}|`{3,})\{(?P<kind>figure|table|include)\}\s*(?P<title>.*)")
-_NAMED = re.compile(r"\s*:name:\s*(?P<label>\S+)\s*")
-_FILE = re.compile(r"results/(?P<kind>figures|tables)/(?P<name>[\w/]+)\.\w+")
-_SAVES = {"save_figure": "figures", "save_table": "tables"}
+_ENTRY = re.compile(r"^@(?!comment|string|preamble)\w+\s*\{\s*([^,\s]+)\s*,", re.MULTILINE | re.I)
+_CITED = re.compile(r"\{cite(?::\w+)?\}`([^`]+)`")
+_REMOVED = re.compile(r"remove-(?:output|cell)|remove_(?:output|cell)")
 
 
-@dataclass(frozen=True)
-class Product:
-    """A figure or table of a chapter; `kind` is the folder of results/ that holds it.
+def scenarios_of(page: Page) -> set[str]:
+    """The scenarios that a page reads, quotes, claims something about, or gives a short name."""
+    found = set(page.front_matter.aliases.values())
+    found |= {value.key.partition(".")[0] for _, value in page.quotes}
+    found |= {name for _, claim in page.claims for name in claim.scenarios}
+    if page.name in cells.chapters():
+        found |= set(cells.uses(page.name, page.text).reads)
+    return found
 
-    `scenarios` are those it is made from, `label` is the name that cross-references give it, empty
-    if the chapter does not show it under one.
+
+def roundings(book: list[Page], artifacts: dict[str, Artifact]) -> Iterator[Finding]:
+    """Keys that a chapter prints otherwise than every chapter before it that prints them.
+
+    Within one chapter "7.72 s" and "7,721 ms" may both have their reason; from chapter to chapter a
+    reader takes them for two numbers.
     """
-
-    kind: str
-    name: str
-    label: str
-    scenarios: frozenset[str]
-
-    @property
-    def stem(self) -> str:
-        """The name inside the chapter."""
-        return self.name.partition("/")[2]
-
-
-def products(chapter: str, text: str) -> list[Product]:
-    """The figures and tables of a chapter, those it shows first and in the order it shows them.
-
-    What a product is made from is read off the code: a name holds what the names and the calls of
-    `read` hold from which it was assigned or changed. That may name a scenario too many, where one
-    name serves several, and never leaves one out that reached the product through names.
-    """
-    cells.uses(chapter, text)  # refuses what cannot be followed
-    follow = _Follow()
-    for cell in cells.code_cells(text):
-        follow.block(cells.tree(chapter, cell).body)
-    shown = _labels(text)
-    order = {key: number for number, key in enumerate(shown)}
-    return [
-        Product(kind, name, shown.get((kind, name), ""), frozenset(scenarios))
-        for (kind, name), scenarios in sorted(
-            follow.made.items(), key=lambda made: order.get(made[0], len(order))
-        )
-    ]
+    printed: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
+    for page in book:
+        new: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
+        for role, value in page.quotes:
+            scenario, _, key = value.key.partition(".")
+            full = artifacts[scenario].resolve(key)
+            if full in artifacts[scenario].outputs or "." not in full:
+                full = f"{scenario}.{full}"
+            before = printed.get(full, {})
+            if before and value.text not in before:
+                text, where = next(iter(before.items()))
+                yield Finding(
+                    "rounding",
+                    f"chapters/{page.name}.md",
+                    role.line,
+                    f'{value.key} is printed as "{value.text}", and as "{text}" in '
+                    f"chapters/{where[0]}.md; write {{quote}}`{role_key(role.spec)}{where[1]}`, or "
+                    "accept the difference",
+                )
+            asked = value.spec.removeprefix(value.key)
+            new[full].setdefault(value.text, (page.name, asked))
+        for full, forms in new.items():
+            for text, where in forms.items():
+                printed[full].setdefault(text, where)
 
 
-def _labels(text: str) -> dict[tuple[str, str], str]:
-    """The label under which each file of results/ is shown, in the order of the text."""
-    shown: dict[tuple[str, str], str] = {}
-    label, waiting = "", None
-    for line in text.splitlines():
-        opened, named = _OPENED.match(line), _NAMED.fullmatch(line)
-        if line.strip() and not line.strip(":"):
-            label, waiting = "", None  # the end of a directive
-        if named:
-            label = named["label"]
-            if waiting:
-                shown[waiting] = label
-        elif opened:
-            found = _FILE.search(opened["title"])
-            key = (found["kind"], found["name"]) if found else None
-            if opened["kind"] != "include":
-                label, waiting = "", key
-            if key:
-                shown.setdefault(key, label)
-    return shown
+def role_key(spec: str) -> str:
+    """The key of a quote as it is written."""
+    return spec.split()[0]
 
 
-@dataclass
-class _Follow:
-    """Which scenarios each name holds, statement by statement."""
-
-    held: dict[str, set[str]] = field(default_factory=dict)
-    made: dict[tuple[str, str], set[str]] = field(default_factory=dict)
-    modules: set[str] = field(default_factory=set)
-
-    def block(self, body: Iterable[ast.stmt]) -> None:
-        for statement in body:
-            self._statement(statement)
-
-    def _statement(self, node: ast.stmt) -> None:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            self.modules |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            self.held[node.name] = self._in(node)
-        elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and node.value:
-            self._note(node.value)
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                whole = isinstance(target, ast.Name) and not isinstance(node, ast.AugAssign)
-                self._give(target, self._in(node.value), whole=whole)
-        elif isinstance(node, ast.Expr):
-            self._note(node.value)
-            if isinstance(node.value, ast.Call):
-                # A call on its own changes what it is called on, or what it is given.
-                for each in (node.value.func, *node.value.args):
-                    if not isinstance(each, ast.Name) or each is not node.value.func:
-                        self._give(each, self._in(node.value), whole=False)
-        else:
-            self._compound(node)
-
-    def _compound(self, node: ast.stmt) -> None:
-        if isinstance(node, ast.For):
-            self._give(node.target, self._in(node.iter), whole=False)
-        if isinstance(node, ast.With):
-            for item in node.items:
-                if item.optional_vars:
-                    self._give(item.optional_vars, self._in(item.context_expr), whole=False)
-        rounds = 2 if isinstance(node, (ast.For, ast.While)) else 1
-        for _ in range(rounds):
-            for part in ("body", "handlers", "orelse", "finalbody"):
-                for each in getattr(node, part, []):
-                    self.block(each.body if isinstance(each, ast.ExceptHandler) else [each])
-
-    def _note(self, value: ast.expr) -> None:
-        """A product, if the statement makes one."""
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
-            first = value.args[0] if value.args else None
-            if value.func.id in _SAVES and isinstance(first, ast.Constant):
-                self.made[_SAVES[value.func.id], str(first.value)] = self._in(value)
-
-    def _in(self, node: ast.AST) -> set[str]:
-        """The scenarios that an expression holds."""
-        found: set[str] = set()
-        for each in ast.walk(node):
-            if isinstance(each, ast.Name):
-                found |= self.held.get(each.id, set())
-            elif isinstance(each, ast.Call) and getattr(each.func, "id", "") == "read":
-                found |= {str(arg.value) for arg in each.args if isinstance(arg, ast.Constant)}
-        return found
-
-    def _give(self, target: ast.expr, scenarios: set[str], *, whole: bool) -> None:
-        """Let what stands at `target` hold these; `whole`, if it is replaced and not changed."""
-        for name in _roots(target):
-            if name not in self.modules:
-                self.held[name] = set(scenarios) | (set() if whole else self.held.get(name, set()))
+def products(book: list[Page]) -> Iterator[Finding]:
+    """Tables and figures that a chapter saves and no page shows."""
+    shown = "\n".join(page.text for page in book)
+    for page in book:
+        if page.name not in cells.chapters():
+            continue
+        uses = cells.uses(page.name, page.text)
+        for kind, made in (("tables", uses.tables), ("figures", uses.figures)):
+            for name, line in made.items():
+                if f"results/{kind}/{name}." in shown or _is_output(page.text, line):
+                    continue
+                how = (
+                    f"{{figure}} ../results/figures/{name}.svg"
+                    if kind == "figures"
+                    else f"{{include}} ../results/tables/{name}.md"
+                )
+                yield Finding(
+                    "unshown",
+                    f"chapters/{page.name}.md",
+                    line,
+                    f"{kind[:-1]} {name} is saved and never shown; show it by {how}",
+                )
 
 
-def _roots(target: ast.expr) -> Iterator[str]:
-    """The names whose value a target belongs to: ``table`` of ``table["error"]``."""
-    if isinstance(target, (ast.Tuple, ast.List)):
-        for each in target.elts:
-            yield from _roots(each)
-    elif isinstance(target, ast.Starred):
-        yield from _roots(target.value)
-    else:
-        inner: ast.AST = target
-        while isinstance(inner, (ast.Attribute, ast.Subscript)):
-            inner = inner.value
-        if isinstance(inner, ast.Name):
-            yield inner.id
+def _is_output(text: str, line: int) -> bool:
+    """Whether the cell around a line leaves its output on the page."""
+    head = []
+    for above in reversed(text.split("\n")[:line]):
+        head.append(above)
+        if "{code-cell}" in above:
+            break
+    return not _REMOVED.search("\n".join(head))
+
+
+def contents(book: list[Page]) -> Iterator[Finding]:
+    """Chapters that no table of contents lists."""
+    listed = set()
+    for page in book:
+        for body in re.findall(r"^[`:]{3,}\{toctree\}(.*?)^[`:]{3,}", page.text, re.M | re.S):
+            listed |= {line.split("<")[-1].strip(" >") for line in body.split("\n")}
+    for page in book:
+        if page.name in cells.chapters() and page.name not in listed:
+            yield Finding(
+                "contents",
+                f"chapters/{page.name}.md",
+                0,
+                f"in no table of contents; write the line {page.name} into the {{toctree}} of "
+                "chapters/index.md",
+            )
+
+
+def references(book: list[Page]) -> Iterator[Finding]:
+    """Entries of the bibliography that no page cites and no value has as its source."""
+    if not paths.bibliography().is_file():
+        return
+    text = paths.bibliography().read_text(encoding="utf-8")
+    cited = {
+        key.strip()
+        for page in book
+        for keys in _CITED.findall(page.text)
+        for key in keys.split("<")[-1].strip(" >").split(",")
+    }
+    folders = [documents.folder(name) for name in ("Scenarios", "Hardware", "Models", "Fleets")]
+    sources = "\n".join(
+        path.read_text(encoding="utf-8")
+        for folder in folders
+        for path in sorted(folder.glob("*"))
+        if path.suffix in (".toml", ".csv")
+    )
+    words = set(re.findall(r"[\w:.+-]*\w", sources))
+    for found in _ENTRY.finditer(text):
+        key = found[1]
+        if key not in cited and key not in words:
+            line = text.count("\n", 0, found.start()) + 1
+            yield Finding(
+                "uncited",
+                "chapters/references.bib",
+                line,
+                f"{key} is cited by no page, scenario or registry entry; cite it, or remove it",
+            )
+
+
+def unread(book: list[Page], artifacts: dict[str, Artifact]) -> Iterator[Finding]:
+    """As information: artifacts that no chapter reads, and outputs that nobody quotes."""
+    read = {name for page in book for name in scenarios_of(page)}
+    said = {value.key for page in book for _, value in page.quotes}
+    keys = {
+        (scenario, artifacts[scenario].resolve(key))
+        for scenario, _, key in (each.partition(".") for each in said)
+    }
+    for name, artifact in artifacts.items():
+        file = f"results/scenarios/{name}.json"
+        if name not in read:
+            yield Finding("unread", file, 0, "no chapter reads it", information=True)
+            continue
+        for key in artifact.outputs:
+            if (name, key) not in keys:
+                yield Finding("unquoted", file, 0, f"nobody quotes {key}", information=True)

@@ -11,11 +11,65 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mlsysim.declared import Declared
+    from mlsysim.engine.scenario_definitions.activations import (
+        ActivationMemoryScenario as ActivationMemoryScenario,
+    )
+    from mlsysim.engine.scenario_definitions.communication import (
+        StepCollectivesScenario as StepCollectivesScenario,
+    )
     from mlsysim.engine.scenario_definitions.fitting import (
         PublishedStepFitScenario as PublishedStepFitScenario,
     )
+    from mlsysim.engine.scenario_definitions.layout_choices import (
+        LayoutChoicesScenario as LayoutChoicesScenario,
+    )
+    from mlsysim.engine.scenario_definitions.layout_evidence import (
+        LayoutEvidenceScenario as LayoutEvidenceScenario,
+    )
+    from mlsysim.engine.scenario_definitions.layout_map import (
+        LayoutMapScenario as LayoutMapScenario,
+    )
+    from mlsysim.engine.scenario_definitions.links import (
+        CollectiveTimesScenario as CollectiveTimesScenario,
+    )
+    from mlsysim.engine.scenario_definitions.links import (
+        NodeLinkSweepScenario as NodeLinkSweepScenario,
+    )
+    from mlsysim.engine.scenario_definitions.measured_scaling import (
+        MeasuredScalingScenario as MeasuredScalingScenario,
+    )
+    from mlsysim.engine.scenario_definitions.memory import (
+        MemoryByDepthScenario as MemoryByDepthScenario,
+    )
+    from mlsysim.engine.scenario_definitions.memory import (
+        ShardedStateScenario as ShardedStateScenario,
+    )
     from mlsysim.engine.scenario_definitions.published import (
         PublishedStepTimesScenario as PublishedStepTimesScenario,
+    )
+    from mlsysim.engine.scenario_definitions.published_runs import (
+        PublishedInterruptionsScenario as PublishedInterruptionsScenario,
+    )
+    from mlsysim.engine.scenario_definitions.published_runs import (
+        PublishedTrainingRunScenario as PublishedTrainingRunScenario,
+    )
+    from mlsysim.engine.scenario_definitions.reliability import (
+        FleetReliabilityScenario as FleetReliabilityScenario,
+    )
+    from mlsysim.engine.scenario_definitions.runs import (
+        TrainingRunScenario as TrainingRunScenario,
+    )
+    from mlsysim.engine.scenario_definitions.scaling import (
+        FleetScalingScenario as FleetScalingScenario,
+    )
+    from mlsysim.engine.scenario_definitions.schedule import (
+        PipelineBubbleScenario as PipelineBubbleScenario,
+    )
+    from mlsysim.engine.scenario_definitions.schedule import (
+        PipelineScheduleScenario as PipelineScheduleScenario,
+    )
+    from mlsysim.engine.scenario_definitions.stages import (
+        StageSplitScenario as StageSplitScenario,
     )
     from mlsysim.engine.scenario_definitions.training import (
         ReferenceTrainingStepScenario as ReferenceTrainingStepScenario,
@@ -33,11 +87,29 @@ if TYPE_CHECKING:
 # The module of each class, under mlsysim.engine.scenario_definitions. mlsysim/artifacts/code.py
 # reads this table without running it.
 HOMES = {
+    "ActivationMemoryScenario": "activations",
+    "CollectiveTimesScenario": "links",
+    "FleetReliabilityScenario": "reliability",
+    "FleetScalingScenario": "scaling",
+    "LayoutChoicesScenario": "layout_choices",
+    "LayoutEvidenceScenario": "layout_evidence",
+    "LayoutMapScenario": "layout_map",
     "LayoutSearchScenario": "variation",
+    "MeasuredScalingScenario": "measured_scaling",
+    "MemoryByDepthScenario": "memory",
+    "NodeLinkSweepScenario": "links",
+    "PipelineBubbleScenario": "schedule",
+    "PipelineScheduleScenario": "schedule",
+    "PublishedInterruptionsScenario": "published_runs",
     "PublishedStepFitScenario": "fitting",
     "PublishedStepTimesScenario": "published",
+    "PublishedTrainingRunScenario": "published_runs",
     "ReferenceTrainingStepScenario": "training",
     "SelfContainedReplicaScenario": "training",
+    "ShardedStateScenario": "memory",
+    "StageSplitScenario": "stages",
+    "StepCollectivesScenario": "communication",
+    "TrainingRunScenario": "runs",
     "TrainingStepSweepScenario": "variation",
 }
 

@@ -11,12 +11,13 @@ from mlsysim import units
 from mlsysim.errors import InputError, LayoutError
 from mlsysim.registry.types import Fleet, TransformerModel
 from mlsysim.solvers.layout import Layout, layout_of
+from mlsysim.solvers.pipeline import leaves_a_stage_empty
 from mlsysim.solvers.step import Inputs
 
-__all__ = ["RECOMPUTATION", "inputs_of"]
+__all__ = ["GRADIENT_BYTES", "RECOMPUTATION", "inputs_of"]
 
 # Bytes of a reduced gradient in each precision.
-_BYTES = {"bf16": 2.0, "fp16": 2.0, "fp32": 4.0}
+GRADIENT_BYTES = {"bf16": 2.0, "fp16": 2.0, "fp32": 4.0}
 RECOMPUTATION = ("none", "selective", "full")
 _SPLITS = ("layers", "slots")
 
@@ -32,7 +33,7 @@ def inputs_of(given: Mapping[str, Any]) -> tuple[Inputs, Layout]:
     }
     words = {
         "activation_recomputation": (g.activation_recomputation, RECOMPUTATION),
-        "gradient_precision": (g.gradient_precision, _BYTES),
+        "gradient_precision": (g.gradient_precision, GRADIENT_BYTES),
         "stage_split": (g.stage_split, _SPLITS),
         "zero_stage": (g.zero_stage, (0, 1, 2, 3)),
     }
@@ -41,7 +42,7 @@ def inputs_of(given: Mapping[str, Any]) -> tuple[Inputs, Layout]:
         raise LayoutError(
             f"stage_split slots with v_stages {g.v_stages}: interleaved parts are equal in layers"
         )
-    per_param = _bytes_per_param(g.bytes_per_param, _BYTES[g.gradient_precision])
+    per_param = _bytes_per_param(g.bytes_per_param, GRADIENT_BYTES[g.gradient_precision])
     layout = layout_of(
         g.model,
         g.fleet,
@@ -54,6 +55,12 @@ def inputs_of(given: Mapping[str, Any]) -> tuple[Inputs, Layout]:
         seq_len=g.seq_len,
         sequence_parallel=g.sequence_parallel,
     )
+    if g.stage_split == "slots" and leaves_a_stage_empty(g.model.layers, layout.pipeline):
+        raise LayoutError(
+            f"stage_split slots: {g.model.layers} layers, embedding and head are "
+            f"{g.model.layers + 2} places, fewer than two for each of {layout.pipeline} stages, so "
+            "a stage would hold no layer"
+        )
     inputs = Inputs(
         **_of_model(g.model),
         **_of_fleet(g.fleet, g.precision),
@@ -69,7 +76,7 @@ def inputs_of(given: Mapping[str, Any]) -> tuple[Inputs, Layout]:
         overlap_tensor=g.overlap_tp_comm,
         zero_stage=g.zero_stage,
         bytes_per_param=per_param,
-        gradient_bytes=_BYTES[g.gradient_precision],
+        gradient_bytes=GRADIENT_BYTES[g.gradient_precision],
     )
     return inputs, layout
 

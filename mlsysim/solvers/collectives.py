@@ -16,6 +16,7 @@ __all__ = [
     "Links",
     "all_gather_time",
     "all_reduce_time",
+    "gather_parts",
     "group_of",
     "point_to_point_time",
 ]
@@ -50,10 +51,20 @@ def all_gather_time(size: Number, group: Group, links: Links) -> Number:
     >>> all_gather_time(400.0, Group(4, 1), Links(100.0, 0.5, 1.0, 1.0))
     4.5
     """
+    between, within = gather_parts(size, group, links)
+    return between + within
+
+
+def gather_parts(size: Number, group: Group, links: Links) -> tuple[Number, Number]:
+    """Seconds of an all-gather that keep the network busy, and those that keep the node's links.
+
+    >>> gather_parts(400.0, Group(4, 2), Links(100.0, 0.5, 50.0, 1.0))
+    (2.0, 4.5)
+    """
     inside, nodes = group
     between = (nodes - 1) * (size / (inside * nodes) / links.network_rate + links.network_latency)
     within = (inside - 1) * (size / inside / links.link_rate + links.link_latency)
-    return between + within
+    return between, within
 
 
 def all_reduce_time(size: Number, group: Group, links: Links) -> Number:

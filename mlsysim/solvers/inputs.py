@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -72,7 +73,7 @@ def stacked(all_inputs: Sequence[Inputs]) -> Inputs:
 
 
 class Ledger(NamedTuple):
-    """Exposed seconds of one step on its critical path; they add up to it in this order."""
+    """Exposed seconds of one step on its critical path; they add up to it in a fixed order."""
 
     forward: Number
     backward: Number
@@ -87,11 +88,25 @@ class Ledger(NamedTuple):
 
     @property
     def total(self) -> Number:
-        """Seconds of the step: the entries added in the order in which they are declared."""
-        total: Number = 0.0
-        for entry in self:
-            total = total + entry
-        return total
+        """Seconds of the step: the entries added in their order, the bubble after all others."""
+        return self.busy + self.bubble
+
+    @property
+    def busy(self) -> Number:
+        """Seconds of all entries but the bubble, added in the order in which they are declared."""
+        busy: Number = 0.0
+        for name, entry in zip(self._fields, self, strict=True):
+            if name != "bubble":
+                busy = busy + entry
+        return busy
+
+    def waiting_until(self, end: float) -> Ledger:
+        """The ledger with the bubble that makes its total `end`, to the last bit."""
+        bubble = end - self.busy
+        for near in (bubble, math.nextafter(bubble, 0.0), math.nextafter(bubble, math.inf)):
+            if self.busy + near == end:
+                return self._replace(bubble=near)
+        return self._replace(bubble=bubble)
 
 
 class Memory(NamedTuple):

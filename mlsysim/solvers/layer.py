@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mlsysim.solvers import collectives, flops, kernels
-from mlsysim.solvers.elementwise import Number, choose, larger, smaller
+from mlsysim.solvers.elementwise import Number, choose, larger
 from mlsysim.solvers.inputs import Inputs
+from mlsysim.solvers.pipeline import Window
 
 __all__ = ["Layer", "Parts", "parts_of"]
 
@@ -17,8 +18,9 @@ _ACTIVATION_BYTES = 2.0
 class Layer(NamedTuple):
     """Seconds of one layer and microbatch on one rank.
 
-    `context` is what the attention core leaves exposed of the ring, `network_forward` and
-    `network_backward` are the parts of it that run behind the core and keep the network busy.
+    Of the context-parallel ring the attention core leaves `context_forward` and `context_backward`
+    exposed. The last four are the seconds of each pass in which exchanges and the ring keep the
+    network, or the node's links, busy.
     """
 
     forward: Number
@@ -29,19 +31,24 @@ class Layer(NamedTuple):
     exchange_forward: Number
     exchange_backward: Number
     exchange_hidden: Number
-    context: Number
+    context_forward: Number
+    context_backward: Number
     network_forward: Number
     network_backward: Number
+    links_forward: Number
+    links_backward: Number
 
     @property
-    def forward_window(self) -> Number:
-        """Seconds of the forward pass in which the network is free."""
-        return self.forward_pass - self.network_forward
+    def forward_window(self) -> Window:
+        """The forward pass as a window for collectives over the replicas."""
+        whole = self.forward_pass + self.context_forward
+        return Window(whole, whole - self.network_forward, whole - self.links_forward)
 
     @property
-    def backward_window(self) -> Number:
-        """Seconds of the backward pass in which the network is free."""
-        return self.backward_pass - self.network_backward
+    def backward_window(self) -> Window:
+        """The backward pass as a window for collectives over the replicas."""
+        whole = self.backward_pass + self.context_backward
+        return Window(whole, whole - self.network_backward, whole - self.links_backward)
 
     @property
     def forward_pass(self) -> Number:
@@ -52,6 +59,11 @@ class Layer(NamedTuple):
     def backward_pass(self) -> Number:
         """Seconds of the backward pass, with what it computes again."""
         return self.backward + self.recomputation + self.memory_backward + self.exchange_backward
+
+    @property
+    def context(self) -> Number:
+        """Seconds of the ring that the attention core does not hide, in both passes."""
+        return self.context_forward + self.context_backward
 
     @property
     def total(self) -> Number:
@@ -83,14 +95,13 @@ def parts_of(x: Inputs) -> Parts:
     rate = kernels.matrix_rate(x.peak, x.efficiency, matrices, half_work)
     core_rate = rate * (x.core_peak / x.peak)
     bandwidth = x.memory_rate * x.memory_efficiency
+    tensor_group = collectives.group_of(x.tensor, 1, x.node_size)
     all_reduce = collectives.all_reduce_time(
-        _ACTIVATION_BYTES * tokens * x.hidden,
-        collectives.group_of(x.tensor, 1, x.node_size),
-        x.links,
+        _ACTIVATION_BYTES * tokens * x.hidden, tensor_group, x.links
     )
     head_work = flops.logits_flops(tokens, x.hidden, x.vocabulary) / x.tensor
     return Parts(
-        layer=_layer(x, tokens, matrices, (rate, core_rate), bandwidth, all_reduce),
+        layer=_layer(x, tokens, matrices, (rate, core_rate), bandwidth, all_reduce, tensor_group),
         head_forward=head_work / (x.core_peak * x.efficiency),
         head_memory=kernels.logits_moved_bytes(tokens, x.vocabulary, x.tensor) / bandwidth,
         hand_over=_hand_over(x, tokens),
@@ -105,6 +116,7 @@ def _layer(
     rates: tuple[Number, Number],
     bandwidth: Number,
     all_reduce: Number,
+    tensor_group: collectives.Group,
 ) -> Layer:
     """One layer: a layer all-reduces twice forward and twice backward (Shoeybi et al. 2019).
 
@@ -145,7 +157,11 @@ def _layer(
     ahead_exposed = _exposed(x, ahead, products)
     back_exposed = _exposed(x, back, choose(x.repeats_all, 3.0, 2.0) * products)
     ring, ring_group = _ring(x, tokens)
-    across = choose(ring_group.nodes > 1, 1.0, 0.0)
+    # Whatever computes the attention core again needs the keys and values of the others again.
+    rings_back = choose(x.repeats_core, 3.0, 2.0) * ring
+    core_back = core_backward + choose(x.repeats_core, core_forward, 0.0)
+    ring_across = choose(ring_group.nodes > 1, 1.0, 0.0)
+    exchange_across = choose(tensor_group.nodes > 1, 1.0, 0.0)
     return Layer(
         forward=forward,
         backward=2.0 * products + core_backward,
@@ -155,9 +171,12 @@ def _layer(
         exchange_forward=ahead_exposed,
         exchange_backward=back_exposed,
         exchange_hidden=(ahead - ahead_exposed) + (back - back_exposed),
-        context=larger(ring - core_forward, 0.0) + larger(2.0 * ring - core_backward, 0.0),
-        network_forward=across * smaller(ring, core_forward),
-        network_backward=across * smaller(2.0 * ring, core_backward),
+        context_forward=larger(ring - core_forward, 0.0),
+        context_backward=larger(rings_back - core_back, 0.0),
+        network_forward=ring_across * ring + exchange_across * ahead,
+        network_backward=ring_across * rings_back + exchange_across * back,
+        links_forward=(1.0 - ring_across) * ring + ahead,
+        links_backward=(1.0 - ring_across) * rings_back + back,
     )
 
 

@@ -6,7 +6,15 @@ from typing import NamedTuple
 
 from mlsysim.solvers.elementwise import Number, choose, larger, smaller
 
-__all__ = ["Stages", "bubble_time", "exposed_reduction", "over_stages", "split_layers"]
+__all__ = [
+    "Stages",
+    "Window",
+    "bubble_time",
+    "exposed_reduction",
+    "leaves_a_stage_empty",
+    "over_stages",
+    "split_layers",
+]
 
 
 class Stages(NamedTuple):
@@ -53,6 +61,15 @@ def split_layers(layers: Number, pipeline: Number, *, slots_for_ends: Number = F
     )
 
 
+def leaves_a_stage_empty(layers: Number, pipeline: Number) -> Number:
+    """Whether embedding and head, each in the place of a layer, fill a stage of their own.
+
+    >>> leaves_a_stage_empty(10, 6), leaves_a_stage_empty(10, 7)
+    (False, True)
+    """
+    return (pipeline > 1) & ((layers + 2) // pipeline < 2)
+
+
 def over_stages(stages: Stages, layer: Number, head: Number) -> tuple[Number, Number, Number]:
     """Sum over stages of `layer` a layer and `head` on the last; the largest; and its layers.
 
@@ -89,19 +106,56 @@ def bubble_time(all_stages: Number, slowest: Number, interleaving: Number) -> Nu
     return (all_stages - slowest) / interleaving
 
 
+class Window(NamedTuple):
+    """Seconds of work behind which a collective can run: all, and those that leave it its wires.
+
+    In `network` of them nothing else is sent between nodes, in `links` nothing inside the node.
+    """
+
+    whole: Number
+    network: Number
+    links: Number
+
+    def repeated(self, count: Number, more: Number = 0.0) -> Window:
+        """`count` such windows one after the other, and `more` seconds that use no wires.
+
+        >>> Window(3.0, 2.0, 1.0).repeated(2, 0.5)
+        Window(whole=6.5, network=4.5, links=2.5)
+        """
+        return Window(*(count * each + more for each in self))
+
+    def excess(self, between: Number, within: Number) -> Number:
+        """Seconds by which a collective, `between` nodes and `within` them, outlasts the window.
+
+        >>> Window(6.0, 5.0, 1.0).excess(2.0, 3.0), Window(6.0, 5.0, 4.0).excess(2.0, 3.0)
+        (2.0, -1.0)
+        """
+        wires = larger(between - self.network, within - self.links)
+        return larger(between + within - self.whole, wires)
+
+
 def exposed_reduction(
-    reduction: Number, window: Number, parts: Number, later: Number, *, overlap: Number
+    between: Number,
+    within: Number,
+    window: Window,
+    parts: Number,
+    later: Number,
+    *,
+    overlap: Number,
 ) -> Number:
     """Seconds of a stage's collective over the replicas that no other work hides.
 
-    With overlap the collective goes part by part behind the `window` seconds in which the stage
-    still computes; at least its last part comes after them. `later` seconds pass until the other
-    stages are done as well. Without overlap all of it follows the step's last backward pass.
+    It keeps the network busy for `between` seconds and the links inside a node for `within`. With
+    overlap it goes part by part behind the `window` in which the stage still computes; at least its
+    last part comes after that. `later` seconds pass until the other stages are done as well.
+    Without overlap all of it follows the step's last backward pass.
 
-    >>> exposed_reduction(3.0, 0.5, 4, 0.0, overlap=True)
+    >>> half = Window(0.5, 0.5, 0.5)
+    >>> exposed_reduction(2.0, 1.0, half, 4, 0.0, overlap=True)
     2.5
-    >>> [exposed_reduction(3.0, 9.0, 4, 0.0, overlap=hides) for hides in (True, False)]
+    >>> long = half.repeated(18)
+    >>> [exposed_reduction(2.0, 1.0, long, 4, 0.0, overlap=hides) for hides in (True, False)]
     [0.75, 3.0]
     """
-    left = larger(reduction / parts, reduction - window) - later
-    return choose(overlap, larger(left, 0.0), reduction)
+    left = larger((between + within) / parts, window.excess(between, within)) - later
+    return choose(overlap, larger(left, 0.0), between + within)

@@ -24,7 +24,6 @@ def over_replicas(
     """
     layer, head, bandwidth = parts_of.layer, parts_of.head, parts_of.bandwidth
     replicas = x.data * x.context
-    group = collectives.group_of(replicas, x.tensor, x.node_size)
     sharded = x.zero_stage >= 1
     interleaved = x.interleaving > 1
     # An interleaved schedule ends part by part, each with a microbatch of every stage; what every
@@ -39,38 +38,50 @@ def over_replicas(
     largest: Number = 0.0
     ended: Number = 0.0
     for layers, count, parameters, head_share in stage_kinds(x, stages):
-        gradients = collectives.all_gather_time(x.gradient_bytes * parameters, group, x.links)
-        weights = collectives.all_gather_time(memory.WEIGHT_BYTES * parameters, group, x.links)
-        gradients = choose(sharded, gradients, 2.0 * gradients)
-        weights = choose(sharded, weights, 0.0)
+        gradients = _gathered(x, x.gradient_bytes * parameters, choose(sharded, 1.0, 2.0))
+        weights = _gathered(x, memory.WEIGHT_BYTES * parameters, choose(sharded, 1.0, 0.0))
         parts = larger(choose(interleaved, x.interleaving, layers), 1)
         free = 1.0 - 1.0 / parts
         back = layers * layer.backward_pass + head_share * (2.0 / 3.0 * head)
-        window_back = layers * layer.backward_window + head_share * (2.0 / 3.0 * head)
-        window_front = layers * layer.forward_window + head_share * (head / 3.0)
-        # What is gathered in the backward pass shares links and window with what is reduced.
-        load = gradients + choose(x.zero_stage >= 3, weights, 0.0)
-        last, first = waves_back * window_back * free, waves_front * window_front * free
+        window_back = layer.backward_window.repeated(layers, head_share * (2.0 / 3.0 * head))
+        window_front = layer.forward_window.repeated(layers, head_share * (head / 3.0))
+        # What is gathered in the backward pass shares wires and window with what is reduced.
+        gathered_back = choose(x.zero_stage >= 3, 1.0, 0.0)
+        load = (
+            gradients[0] + gathered_back * weights[0],
+            gradients[1] + gathered_back * weights[1],
+        )
+        last = window_back.repeated(waves_back * free)
+        first = window_front.repeated(waves_front * free)
         left = (
-            pipeline.exposed_reduction(load, last, parts, ended, overlap=x.overlap_data)
-            + pipeline.exposed_reduction(weights, first, parts, 0.0, overlap=x.overlap_data)
+            pipeline.exposed_reduction(*load, last, parts, ended, overlap=x.overlap_data)
+            + pipeline.exposed_reduction(*weights, first, parts, 0.0, overlap=x.overlap_data)
             + more_gradients * _beyond(x, load, window_back)
             + more_weights * _beyond(x, weights, window_front)
         )
-        every = load * (1.0 + more_gradients) + weights * (1.0 + more_weights)
+        loads, gathers = load[0] + load[1], weights[0] + weights[1]
+        every = loads * (1.0 + more_gradients) + gathers * (1.0 + more_weights)
         present = count > 0
         exposed = larger(exposed, choose(present, left, 0.0))
         longest = larger(longest, choose(present, every, 0.0))
         largest = larger(largest, choose(present, parameters, 0.0))
-        ended = ended + count * back
+        ended = ended + count * back / x.interleaving
     shards = choose(sharded, replicas, 1)
     update = kernels.optimizer_moved_bytes(largest / shards, x.gradient_bytes) / bandwidth
     return update, exposed, larger(longest - exposed, 0.0)
 
 
-def _beyond(x: Inputs, collective: Number, window: Number) -> Number:
+def _gathered(x: Inputs, size: Number, times: Number) -> tuple[Number, Number]:
+    """Seconds between nodes and within them in which the replicas gather `size` bytes `times`."""
+    group = collectives.group_of(x.data * x.context, x.tensor, x.node_size)
+    between, within = collectives.gather_parts(size, group, x.links)
+    return times * between, times * within
+
+
+def _beyond(x: Inputs, collective: tuple[Number, Number], window: pipeline.Window) -> Number:
     """Seconds of a collective of every microbatch that its own pass does not hide."""
-    return choose(x.overlap_data, larger(collective - window, 0.0), collective)
+    left = larger(window.excess(*collective), 0.0)
+    return choose(x.overlap_data, left, collective[0] + collective[1])
 
 
 def stage_kinds(

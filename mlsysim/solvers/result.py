@@ -42,8 +42,8 @@ class DistributedResult:
         """Time of one optimizer step: the sum of the exposed times.
 
         Equation: forward + backward + recomputation + memory_bound + tp_communication_latency +
-        cp_communication_latency + pp_communication_latency + pipeline_bubble_latency +
-        dp_communication_latency + optimizer.
+        cp_communication_latency + pp_communication_latency + dp_communication_latency + optimizer +
+        pipeline_bubble_latency.
         """
         return _seconds(self.ledger.total)
 
@@ -261,7 +261,8 @@ class DistributedResult:
     def activation_memory(self) -> Quantity:
         """Activations in flight on the fullest accelerator.
 
-        Equation: layers of the stage * activations of a layer * microbatches in flight.
+        Equation: microbatches in flight * layers of the stage * activations of a layer + those of
+        embedding or output head + what is computed again for the layer that runs backward.
         """
         return _gigabytes(self.step.memory.activations)
 

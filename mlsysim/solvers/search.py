@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import itertools
+import math
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,6 +18,7 @@ from mlsysim.links import Links
 from mlsysim.registry.types import Fleet, TransformerModel
 from mlsysim.solvers.arguments import RECOMPUTATION, inputs_of
 from mlsysim.solvers.inputs import Inputs, Ledger
+from mlsysim.solvers.pipeline import leaves_a_stage_empty
 from mlsysim.solvers.step import step
 
 if TYPE_CHECKING:
@@ -131,7 +134,8 @@ def grid(axes: Mapping[str, Sequence[Any]]) -> Columns:
         if not given:
             raise InputError(f"axis {name} has no values")
         for value in given if name != "activation_recomputation" else ():
-            if type(value) is not int or abs(value) > _LARGEST:
+            whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+            if not whole or abs(value) > _LARGEST:
                 raise InputError(f"axis {name}: {value!r} is no whole number up to {_LARGEST}")
             if name == "zero_stage":
                 _check_zero_stage(value)
@@ -141,7 +145,8 @@ def grid(axes: Mapping[str, Sequence[Any]]) -> Columns:
 
 
 def _check_zero_stage(stage: Any) -> None:
-    if type(stage) is not int or stage not in (0, 1, 2, 3):
+    whole = isinstance(stage, numbers.Integral) and not isinstance(stage, bool)
+    if not whole or stage not in (0, 1, 2, 3):
         raise InputError(f"zero_stage {stage!r}: expected one of 0, 1, 2, 3")
 
 
@@ -177,6 +182,8 @@ def layouts(
             fell("tensor parallelism does not divide the heads or the MLP")
         elif inputs.sequence_parallel and (seq_len // context) % tensor:
             fell("tensor parallelism does not divide the tokens of a rank")
+        elif inputs.slots_for_ends and leaves_a_stage_empty(layers, stages):
+            fell("embedding and head leave a stage without a layer")
         elif batch % (devices // replica):
             fell("replicas do not divide the batch")
         else:
@@ -213,7 +220,8 @@ def _divisors(number: int) -> list[int]:
     >>> _divisors(12)
     [1, 2, 3, 4, 6, 12]
     """
-    return [each for each in range(1, number + 1) if number % each == 0]
+    small = [each for each in range(1, math.isqrt(number) + 1) if number % each == 0]
+    return sorted({*small, *(number // each for each in small)})
 
 
 def search(
@@ -372,6 +380,11 @@ def _reasons(
             "tensor parallelism does not divide the tokens of a rank",
         ),
         (stages * parts > model.layers, "more stages than layers"),
+        (
+            (options.get("stage_split", "layers") == "slots")
+            & leaves_a_stage_empty(model.layers, stages),
+            "embedding and head leave a stage without a layer",
+        ),
         (~whole, "no whole microbatch"),
         (interleaved & (stages == 1), "no pipeline to interleave"),
         (

@@ -60,8 +60,8 @@ def times(x: Inputs) -> tuple[Ledger, Number, Number]:
 def stage_ledgers(x: Inputs) -> dict[str, Ledger]:
     """The ledger of a stage of each kind: what it is busy with, and as `bubble` what it waits.
 
-    Each adds up to the step. Kinds: first, interior_more (a layer more than the other interior
-    stages), interior, and last; a kind of which there is no stage is left out.
+    Each adds up to the step, to the last bit. Kinds: first, interior_more (a layer more than the
+    other interior stages), interior, and last; a kind of which there is no stage is left out.
     """
     parts, stages, step_ledger = parts_of(x), _stages(x), times(x)[0]
     kinds = (
@@ -76,7 +76,7 @@ def stage_ledgers(x: Inputs) -> dict[str, Ledger]:
             busy = _ledger(
                 x, parts, layers, head, 0.0, step_ledger.data_parallel, step_ledger.optimizer
             )
-            found[name] = busy._replace(bubble=step_ledger.total - busy.total)
+            found[name] = busy.waiting_until(step_ledger.total)
     return found
 
 
@@ -107,30 +107,34 @@ def _ledger(
 
 
 def _memory(x: Inputs, stages: pipeline.Stages) -> Memory:
-    """Memory of the fullest stage: weights, gradients and state of it, and its activations."""
+    """Memory of the fullest stage: weights, gradients and state of it, and its activations.
+
+    What is recomputed is there again while its layer runs backward, one layer at a time.
+    """
     tokens = x.microbatch * x.seq_len / x.context
-    kept = memory.layer_activation_bytes(
-        tokens,
-        x.seq_len,
-        x.hidden,
-        x.ffn,
-        x.heads,
-        x.tensor,
-        gated=x.gated,
-        sequence_parallel=x.sequence_parallel,
-        keeps_scores=choose(x.fused_attention, False, choose(x.repeats_core, False, True)),
-        keeps_input_only=x.repeats_all,
+    split = {"sequence_parallel": x.sequence_parallel}
+    layer_input, all_kept, scores = memory.layer_activation_bytes(
+        tokens, x.seq_len, x.hidden, x.kv, x.ffn, x.heads, x.tensor, gated=x.gated, **split
     )
+    scores = choose(x.fused_attention, 0.0, scores)
+    everything = all_kept + scores
+    kept = choose(x.repeats_all, layer_input, choose(x.repeats_core, all_kept, everything))
+    again = everything - kept
+    embedding = memory.embedding_activation_bytes(tokens, x.hidden, x.tensor, **split)
+    head = memory.head_activation_bytes(tokens, x.hidden, x.vocabulary, x.tensor, **split)
     fullest = Memory(0.0, 0.0, 0.0, 0.0)
     position: Number = 0
-    for layers, count, parameters, _ in stage_kinds(x, stages):
+    for layers, count, parameters, has_head in stage_kinds(x, stages):
         in_flight = memory.microbatches_in_flight(
             position, x.pipeline, x.microbatches, x.interleaving
         )
         state = memory.state_bytes(
             parameters, x.bytes_per_param, x.gradient_bytes, x.data * x.context, x.zero_stage
         )
-        here = Memory(*state, activations=in_flight * layers * kept)
+        first = choose(position == 0, embedding, 0.0)
+        here = Memory(
+            *state, activations=in_flight * (layers * kept + first) + again + has_head * head
+        )
         fuller = (count > 0) & (here.total > fullest.total)
         fullest = Memory(
             *(choose(fuller, new, old) for new, old in zip(here, fullest, strict=True))

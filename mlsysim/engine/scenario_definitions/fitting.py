@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from mlsysim.declared import declared, record
 from mlsysim.engine.scenario import Scenario
-from mlsysim.engine.scenario_definitions.published import PublishedStepTimesScenario, Run
+from mlsysim.engine.scenario_definitions.published import PublishedStepTimesScenario
+from mlsysim.engine.scenario_definitions.published_rows import Run
 from mlsysim.outputs import output
 from mlsysim.registry.types import Accelerator
 from mlsysim.solvers import DistributedModel

@@ -257,7 +257,7 @@ class LayoutSearchScenario(Scenario):
     def _search(self) -> Any:
         if "_found" not in self.__dict__:
             arguments = self.step.solver_arguments()
-            fixed = {name: arguments[name] for name in _FIXED}
+            fixed = {name: arguments[name] for name in FIXED}
             self.__dict__["_found"] = DistributedModel.best_layout(
                 arguments["model"],
                 arguments["fleet"],
@@ -270,7 +270,7 @@ class LayoutSearchScenario(Scenario):
 
 
 # The arguments of a step that its layouts share.
-_FIXED = (
+FIXED = (
     "seq_len",
     "precision",
     "efficiency",

@@ -1,0 +1,164 @@
+"""`mlsysim check`: what the build cannot refuse, but an author should mend or accept in place."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from mlsysim import paths
+from mlsysim.artifacts.reading import Artifact, read
+from mlsysim.book import cells, usage
+from mlsysim.book.findings import Accept, Finding, accepts
+from mlsysim.book.history import earlier_values
+from mlsysim.book.known_values import Known, KnownValues, values_of
+from mlsysim.book.pages import Page, pages
+from mlsysim.book.typed_numbers import COUNTED, TypedNumber, typed_numbers
+from mlsysim.documents import names
+from mlsysim.errors import MlsysimError
+
+__all__ = ["check"]
+
+_PLACE = re.compile(r"(?P<file>chapters/[\w.-]+)(?::(?P<line>\d+))?: (?P<message>.*)", re.DOTALL)
+
+
+def check(*, history: bool = False) -> tuple[list[Finding], str]:
+    """Everything that was found and not accepted, by file and line, and a remark on the history.
+
+    `history` searches the artifacts of earlier revisions too.
+    """
+    book = pages()
+    old, remark = earlier_values() if history else ([], "")
+    found = _Check(book, old, history=history).findings()
+    return sorted(found, key=lambda each: (each.information, each.file, each.line)), remark
+
+
+class _Check:
+    """One check of the book; what is read is read once."""
+
+    def __init__(self, book: list[Page], old: list[Known], *, history: bool) -> None:
+        self.book = book
+        self.old = old
+        self.history = history
+
+    @cached_property
+    def artifacts(self) -> dict[str, Artifact]:
+        """Every artifact that is solved, by name."""
+        return {name: read(name) for name in names("Scenarios") if paths.artifact(name).is_file()}
+
+    def findings(self) -> list[Finding]:
+        """All findings but those that a comment accepts, and the comments that accept nothing."""
+        sound, found = [], []
+        for page in self.book:
+            wrong = _wrong_on(page)
+            found += wrong
+            if not wrong:
+                sound.append(page)
+        typed = {page.name: typed_numbers(page.text) for page in sound}
+        for page in sound:
+            found += self._typed(page, typed[page.name])
+        found += usage.roundings(sound, self.artifacts)
+        found += usage.products(sound)
+        found += usage.contents(sound)
+        found += usage.references(sound)
+        found += usage.unread(sound, self.artifacts)
+        return self._accepted(sound, typed, found)
+
+    def _typed(self, page: Page, typed: list[TypedNumber]) -> list[Finding]:
+        """Numbers typed in a page that equal a value of an artifact that it reads."""
+        if not typed:
+            return []
+        scenarios = usage.scenarios_of(page)
+        now = [
+            value
+            for name in sorted(scenarios & set(self.artifacts))
+            for value in values_of(self.artifacts[name].content)
+        ]
+        published = {(value.path, value.value, value.unit) for value in now}
+        then = [
+            value
+            for value in self.old
+            if value.scenario in scenarios
+            and (value.path, value.value, value.unit) not in published
+        ]
+        known, short = KnownValues([*now, *then]), page.front_matter.aliases
+        return [
+            Finding("typed", f"chapters/{page.name}.md", each.line, _told(each, values, short))
+            for each in typed
+            if (values := known.match(each))
+        ]
+
+    def _accepted(
+        self, sound: list[Page], typed: dict[str, list[TypedNumber]], found: list[Finding]
+    ) -> list[Finding]:
+        """Take out what comments accept, and add the comments that are wrong."""
+        texts = {f"chapters/{page.name}.md": page.text for page in sound}
+        if paths.bibliography().is_file():
+            texts["chapters/references.bib"] = paths.bibliography().read_text(encoding="utf-8")
+        left = list(found)
+        for file, text in texts.items():
+            numbers = typed.get(file.removeprefix("chapters/").removesuffix(".md"), [])
+            for accept in accepts(text):
+                covered = [each for each in found if each.file == file and accept.covers(each.line)]
+                left = [each for each in left if each not in covered or not accept.reason]
+                waits = not self.history and any(accept.covers(n.line) for n in numbers)
+                if wrong := _wrong(accept, covered, waits=waits):
+                    left.append(Finding("accept", file, accept.line, wrong))
+        return left
+
+
+def _wrong_on(page: Page) -> list[Finding]:
+    """What the build would refuse of a page."""
+    wrong: dict[str, None] = {}
+    for look in (
+        lambda: page.quotes,
+        lambda: page.claims,
+        lambda: page.check_reads() if page.name in cells.chapters() else None,
+    ):
+        try:
+            look()
+        except MlsysimError as error:
+            wrong |= dict.fromkeys(str(error).split("\n"))
+    return [_of(line) for line in wrong]
+
+
+def _wrong(accept: Accept, covered: list[Finding], *, waits: bool) -> str:
+    """What is wrong with a comment that accepts; `waits` if only the history could tell."""
+    if not accept.reason:
+        return "an accept without a reason; write `accept: REASON`"
+    if not covered and not waits:
+        return f"accepts nothing (any longer): {accept.reason!r}; remove it"
+    return ""
+
+
+def _of(message: str) -> Finding:
+    """An error of the build as a finding."""
+    found = _PLACE.fullmatch(message)
+    if not found:
+        return Finding("build", "chapters", 0, message)
+    return Finding("build", found["file"], int(found["line"] or 0), found["message"])
+
+
+def _told(typed: TypedNumber, values: list[Known], short: dict[str, str]) -> str:
+    """What a typed number equals, and what to write in its place."""
+    first, *others = values
+    more = f" (or {others[0].path}" + (", ..." if others[1:] else "") + ")" if others else ""
+    said = f'"{typed.text}" is typed, and'
+    value = f"{first.value} {first.unit}".rstrip()
+    if first.revision:
+        told = f"{said} was {first.path} = {value} in revision {first.revision}"
+    else:
+        told = f"{said} is {first.path} = {value}"
+    return f"{told}; {_write(typed, first, short)}{more}"
+
+
+def _write(typed: TypedNumber, known: Known, short: dict[str, str]) -> str:
+    """The quote that prints a value as it was typed."""
+    names_of = {scenario: name for name, scenario in short.items()}
+    key = f"{names_of.get(known.scenario, known.scenario)}.{known.key}"
+    asked = known.unit.lstrip("kMGT") if typed.unit == COUNTED else typed.unit
+    asked = f"{typed.prefix}{asked}" if asked else ""
+    unit = "" if asked in ("", known.unit) else f" in {asked}"
+    form = f" as {',' if typed.grouped else ''}.{typed.decimals}f"
+    if isinstance(known.value, int) and not unit:
+        form = ""  # whole numbers print in full
+    return f"write {{quote}}`{key}{unit}{form}`"

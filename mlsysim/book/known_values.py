@@ -1,0 +1,110 @@
+"""The values that a chapter could quote, found by a number that somebody typed."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+from mlsysim import units
+from mlsysim.book.typed_numbers import COUNTED, TypedNumber
+
+__all__ = ["Known", "KnownValues", "values_of"]
+
+_SURE = 4  # significant digits by which a number without a unit is known
+_FAMILY = 12  # keys that differ in their last part alone
+_COUNTED = ("tok", "seq", "param", "USD")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A value of an artifact; `revision` names the commit of one that is no longer published."""
+
+    scenario: str
+    key: str
+    value: int | float
+    unit: str
+    revision: str = ""
+
+    @property
+    def path(self) -> str:
+        """The key as a quote writes it without a short name."""
+        return f"{self.scenario}.{self.key}"
+
+
+def values_of(content: dict[str, Any], revision: str = "") -> list[Known]:
+    """The numbers of an artifact, but zeros."""
+    found = []
+    for part in ("outputs", "inputs"):
+        for key, entry in content.get(part, {}).items():
+            value = entry.get("value")
+            if isinstance(value, (int, float)) and not isinstance(value, bool) and value:
+                found.append(
+                    Known(content["name"], key, value, str(entry.get("unit", "")), revision)
+                )
+    return found
+
+
+@cache
+def _factor(unit: str) -> tuple[float, str]:
+    """What one of a unit is in base units, and its dimension as text."""
+    if not unit:
+        return 1.0, str(units.dimension(""))
+    return units.to_si(units.Quantity(Fraction(1), units.unit(unit))), str(units.dimension(unit))
+
+
+class KnownValues:
+    """Values by dimension, sorted, so that a typed number finds those it could stand for."""
+
+    def __init__(self, values: Iterable[Known]) -> None:
+        values = list(dict.fromkeys(values))
+        self._families = Counter(_family(known) for known in values if not known.revision)
+        by_kind: dict[str, list[tuple[float, int, Known]]] = defaultdict(list)
+        for number, known in enumerate(values):
+            factor, dimension = _factor(known.unit)
+            by_kind[dimension].append((abs(known.value) * factor, number, known))
+            by_kind["as published"].append((float(abs(known.value)), number, known))
+            if not known.unit or (known.unit.endswith(_COUNTED) and "/" not in known.unit):
+                by_kind[COUNTED].append((abs(known.value) * factor, number, known))
+        self._sorted = {kind: sorted(each) for kind, each in by_kind.items()}
+
+    def match(self, typed: TypedNumber) -> list[Known]:
+        """The values that print as what was typed, whatever the sign; the likeliest first.
+
+        A number of one significant digit must be the value exactly, for it is near to many. One of
+        three without a unit is near to some member of every large family of keys, such as the times
+        of a hundred runs; these need a unit or another digit.
+        """
+        kind, factor = COUNTED, 1.0
+        if typed.unit != COUNTED:
+            factor, kind = _factor(typed.unit) if typed.unit else (1.0, "as published")
+        size = abs(typed.value)
+        half = typed.last / 2 if typed.significant > 1 else Fraction(0)
+        low, high = float(size - half) * factor, float(size + half) * factor
+        found = self._between(kind, low, high)
+        if kind == "as published":  # a share may stand for a percentage
+            found += self._between(str(units.dimension("")), low, high)
+            if typed.significant < _SURE:
+                found = [each for each in found if self._families[_family(each)] < _FAMILY]
+        return sorted(
+            dict.fromkeys(found), key=lambda known: (bool(known.revision), len(known.key))
+        )
+
+    def _between(self, kind: str, low: float, high: float) -> list[Known]:
+        values = self._sorted.get(kind, [])
+        first = bisect_left(values, low * (1 - 1e-12), key=_size)
+        last = bisect_right(values, high * (1 + 1e-12), key=_size)
+        return [known for _, _, known in values[first:last]]
+
+
+def _family(known: Known) -> str:
+    """The key without its last part; a key of one part is a family of its own."""
+    return known.path.rpartition(".")[0] if "." in known.key else known.path
+
+
+def _size(entry: tuple[float, int, Known]) -> float:
+    return entry[0]

@@ -1,0 +1,143 @@
+"""What a layer keeps for its backward pass, and what recomputing, splitting or fusing saves."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from mlsysim.declared import declared, record
+from mlsysim.engine.scenario import Scenario
+from mlsysim.engine.scenario_definitions.rows import (
+    alone,
+    gigabytes,
+    memory_columns,
+    percent,
+    seconds,
+    time_columns,
+)
+from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
+from mlsysim.outputs import output
+from mlsysim.solvers import DistributedModel
+from mlsysim.units import Quantity, unit
+
+__all__ = ["ActivationMemoryScenario"]
+
+
+@record
+class ActivationMemoryScenario(Scenario):
+    """Activations of a step by what is recomputed, with and without the kernels that save them.
+
+    Every recomputation is solved with and without sequence parallelism and fused attention.
+
+    Equation: each row = DistributedModel.solve with these three options, all else as in the step;
+    the bytes of a layer = those of two layers less those of one, for one microbatch.
+
+    Assumptions: options that are not varied stay as the step has them.
+
+    Excludes: recomputation of chosen layers only, and activations that are moved to the host.
+    """
+
+    solvers: ClassVar[tuple[type, ...]] = (DistributedModel,)
+
+    step: ReferenceTrainingStepScenario = declared(description="the step that is varied")
+
+    @output("MB")
+    def layer(self) -> dict[str, Quantity]:
+        """Bytes that one accelerator keeps of one layer and microbatch.
+
+        Equation: s b h (34 + 5 a s / h) / t for a layer of GPT-3, less what is split, fused or
+        recomputed.
+        """
+        return {_policy(row): Quantity(row["layer_mb"], unit("MB")) for row in self._rows()}
+
+    @output()
+    def per_width(self) -> dict[str, float]:
+        """Bytes of a layer for each token and unit of width, over the tensor-parallel group.
+
+        Equation: layer * tensor_parallel / (s b h).
+        """
+        return {_policy(row): row["per_width"] for row in self._rows()}
+
+    @output("GB")
+    def activations(self) -> dict[str, Quantity]:
+        """Activations on the fullest accelerator. Equation: DistributedModel.solve(...)."""
+        return {_policy(row): gigabytes(row["activations_gb"]) for row in self._rows()}
+
+    @output("GB")
+    def total(self) -> dict[str, Quantity]:
+        """State and activations on the fullest accelerator. Equation: state + activations."""
+        return {_policy(row): gigabytes(row["total_gb"]) for row in self._rows()}
+
+    @output("s")
+    def step_time(self) -> dict[str, Quantity]:
+        """Step time, also where the memory does not suffice.
+
+        Equation: DistributedModel.solve(...).step_latency_total.
+        """
+        return {_policy(row): seconds(row["step_time_s"]) for row in self._rows()}
+
+    @output("%")
+    def slower_than_step(self) -> dict[str, Quantity]:
+        """How much longer the step takes than the one that is varied.
+
+        Equation: step_time / step time of the base - 1.
+        """
+        base = float(self.step.result.ledger.total)
+        return {_policy(row): percent(row["step_time_s"] / base - 1) for row in self._rows()}
+
+    def table(self) -> Sequence[Mapping[str, Any]]:
+        """One row a choice: a layer in MB, memory by kind in GB, and times in seconds."""
+        return self._rows()
+
+    def _rows(self) -> list[dict[str, Any]]:
+        if "_found" not in self.__dict__:
+            self.__dict__["_found"] = [*self._solved()]
+        found: list[dict[str, Any]] = self.__dict__["_found"]
+        return found
+
+    def _solved(self) -> Iterator[dict[str, Any]]:
+        given, both = self.step.solver_arguments(), (False, True)
+        width = (
+            self.step.sequences_per_microbatch
+            * self.step.context_length
+            * self.step.replica.workload.hidden_size
+        )
+        for again, split, fused in itertools.product(("none", "selective", "full"), both, both):
+            options = {
+                "activation_recomputation": again,
+                "sequence_parallel": split,
+                "fused_attention": fused,
+            }
+            found = DistributedModel.solve(**{**given, **options})
+            layer = _layer_bytes(self.step, options)
+            yield {
+                **options,
+                "layer_mb": layer / 1e6,
+                "per_width": layer * self.step.tensor_parallel / width,
+                **memory_columns(found),
+                **time_columns(found),
+            }
+
+
+def _layer_bytes(step: ReferenceTrainingStepScenario, options: Mapping[str, Any]) -> float:
+    """What a second layer adds to the activations of one microbatch, whatever surrounds layers."""
+    kept = []
+    for layers in (1, 2):
+        model = dataclasses.replace(step.replica.workload, layers=layers)
+        batch = step.sequences_per_microbatch
+        found = alone(
+            step, 1, model=model, microbatch_count=1, batch_size=batch, v_stages=1, **options
+        )
+        memory = found.step.memory
+        kept.append(memory.activations)
+    return float(kept[1] - kept[0])
+
+
+def _policy(row: Mapping[str, Any]) -> str:
+    """The choice as part of a key: ``selective_split_fused``."""
+    words = [row["activation_recomputation"]]
+    words += ["split"] if row["sequence_parallel"] else []
+    words += ["fused"] if row["fused_attention"] else []
+    return "_".join(words)

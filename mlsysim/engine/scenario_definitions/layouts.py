@@ -1,0 +1,89 @@
+"""Every layout of a training step at once, solved as arrays; the map and the choices read them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
+from mlsysim.engine.scenario_definitions.variation import FIXED
+from mlsysim.errors import LayoutError
+from mlsysim.solvers import DistributedModel
+from mlsysim.solvers.arguments import RECOMPUTATION
+from mlsysim.solvers.inputs import Ledger
+
+__all__ = ["CHOICES", "COLUMNS", "Layouts"]
+
+# The choices of a layout and the columns that hold them; data parallelism follows from the others.
+CHOICES = {
+    "tensor": "tp_size",
+    "context": "cp_size",
+    "pipeline": "pp_size",
+    "interleaving": "v_stages",
+    "microbatch": "microbatch_size",
+    "recomputation": "activation_recomputation",
+    "sharding": "zero_stage",
+}
+COLUMNS = (
+    *(name for name in CHOICES.values() if name not in ("tp_size", "pp_size")),
+    "dp_size",
+    "idle",
+    "microbatches",
+    "step_time_s",
+    *(f"{name}_s" for name in Ledger._fields),
+    "memory_gb",
+)
+
+
+class Layouts:
+    """Every layout that exists on the step's fleet, as an array for each column.
+
+    Columns are those of the search over layouts: choices, `dp_size`, `step_time` and ledger in
+    seconds, `memory` in bytes, and `feasible`; `shared` are the arguments that all layouts have in
+    common. Raises LayoutError if none fits.
+    """
+
+    def __init__(self, step: ReferenceTrainingStepScenario, most_sharding: int) -> None:
+        from mlsysim.solvers import search
+
+        given = step.solver_arguments()
+        options = {name: given[name] for name in FIXED}
+        model, fleet, batch = given["model"], given["fleet"], given["batch_size"]
+        self.shared = {"model": model, "fleet": fleet, "batch_size": batch, **options}
+        inputs = search.shared(DistributedModel.solve, model, fleet, batch, options)
+        devices = fleet.total_accelerators
+        columns, _ = search.layouts(
+            inputs, model.kv_heads, devices, batch, zero_stages=range(most_sharding + 1)
+        )
+        self._columns = columns | search.evaluate(inputs, columns, devices, batch)
+        if not self["feasible"].any():
+            raise LayoutError("no layout of the step fits the memory of the accelerator")
+
+    def __getitem__(self, column: str) -> Any:
+        return self._columns[column]
+
+    def fastest(self, among: Any) -> float:
+        """Seconds of the fastest layout of `among`. Raises LayoutError if there is none."""
+        if not among.any():
+            raise LayoutError("no layout is left among those that fit and meet a condition")
+        return float(self["step_time"][among].min())
+
+    def least(self, column: str, among: Any) -> int:
+        """The first of those layouts of `among` whose `column` is least."""
+        places = among.nonzero()[0]
+        return int(places[self[column][places].argmin()])
+
+    def order(self, among: Any) -> list[int]:
+        """The layouts of `among`, fastest first."""
+        places = among.nonzero()[0]
+        return [int(i) for i in places[self["step_time"][places].argsort(kind="stable")]]
+
+    def row(self, i: int) -> dict[str, Any]:
+        """Layout `i` as a row of a table: choices, degrees, ledger in s, memory in GB."""
+        row: dict[str, Any] = {name: int(self[name][i]) for name in CHOICES.values()}
+        row["activation_recomputation"] = RECOMPUTATION[row["activation_recomputation"]]
+        row["dp_size"] = int(self["dp_size"][i])
+        replica = row["tp_size"] * row["cp_size"] * row["pp_size"]
+        row["idle"] = self.shared["fleet"].total_accelerators - replica * row["dp_size"]
+        row["microbatches"] = self.shared["batch_size"] // (row["dp_size"] * row["microbatch_size"])
+        times = {f"{name}_s": float(self[name][i]) for name in ("step_time", *Ledger._fields)}
+        return row | times | {"memory_gb": float(self["memory"][i]) / 1e9}

@@ -1,0 +1,333 @@
+"""Reliability of a fleet: what interruptions, checkpoints and restarts leave of its time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from mlsysim.declared import declared, record
+from mlsysim.engine.scenario import Scenario
+from mlsysim.engine.scenario_definitions.published_runs import PublishedInterruptionsScenario
+from mlsysim.errors import InputError
+from mlsysim.outputs import output
+from mlsysim.registry.types import TransformerModel
+from mlsysim.solvers.checkpoints import Shares, daly_interval, shares, waste, young_interval
+from mlsysim.units import Quantity, to_si, unit
+
+__all__ = ["FleetReliabilityScenario"]
+
+
+@record
+class FleetReliabilityScenario(Scenario):
+    """How much of a fleet's time makes progress when it is interrupted at a published rate.
+
+    The run writes its state to storage at regular intervals, and goes back to the last checkpoint
+    after each interruption. The interval is that of Daly 2006.
+
+    Equation: progress = interval / M * e^(-restart / M) / (e^((interval + checkpoint) / M) - 1),
+    with M the mean time between interruptions.
+
+    Assumptions: interruptions are memoryless; nothing is computed while a checkpoint is written;
+    every restart takes the same time, and may be interrupted itself; the rate at which storage
+    takes data grows with the fleet, except where an output says that the fleet shares it.
+
+    Excludes: planned stops, loss spikes and other reasons to go back, slow accelerators that do not
+    stop, checkpoints that are lost, and a wait for spare nodes.
+    """
+
+    workload: TransformerModel = declared(description="the model whose state is written")
+    accelerators: int = declared(at_least=1, description="accelerators of the fleet")
+    observed: PublishedInterruptionsScenario = declared(
+        description="the run whose rate of interruptions is taken over"
+    )
+    checkpoint_bytes_per_param: Quantity = declared(
+        unit="B", above=0, description="bytes of a checkpoint for each parameter"
+    )
+    storage_rate: Quantity = declared(
+        unit="GB/s", above=0, description="rate at which the storage of a fleet takes data"
+    )
+    storage_accelerators: int = declared(
+        at_least=1, description="accelerators of the fleet that has this storage"
+    )
+    restart_time: Quantity = declared(
+        unit="min", above=0, description="from an interruption until work goes on again"
+    )
+    goodput_goal: float = declared(
+        above=0, at_most=1, description="share of the time that a published run says made progress"
+    )
+    smallest_fleet: int = declared(at_least=1, description="fewest accelerators in the table")
+    largest_fleet: int = declared(
+        at_least=1, at_most=2**24, description="most accelerators in the table, by doubling"
+    )
+    interval_doublings: int = declared(
+        at_least=1, at_most=16, description="doublings of the interval in the table, either way"
+    )
+
+    def check(self) -> None:
+        """Refuse an empty table, and a fleet that is interrupted before it wrote its state."""
+        if self.smallest_fleet > self.largest_fleet:
+            raise InputError(
+                f"smallest_fleet = {self.smallest_fleet} is larger than largest_fleet = "
+                f"{self.largest_fleet}"
+            )
+        write, between = self._write(self.accelerators), self.observed.between(self.accelerators)
+        if write >= between:
+            raise InputError(
+                f"a checkpoint takes {write:.4g} s, and {self.accelerators} accelerators are "
+                f"interrupted every {between:.4g} s: the run would hardly ever finish one"
+            )
+
+    @output("h")
+    def mean_time_between(self) -> Quantity:
+        """Mean time between interruptions of the fleet.
+
+        Equation: observed.period / observed.interruptions * observed.accelerators / accelerators.
+        """
+        return _seconds(self.observed.between(self.accelerators))
+
+    @output("TB")
+    def checkpoint_size(self) -> Quantity:
+        """What a checkpoint holds. Equation: workload.parameters * checkpoint_bytes_per_param."""
+        return Quantity(self._checkpoint_bytes(), unit("B"))
+
+    @output("GB/s")
+    def fleet_storage_rate(self) -> Quantity:
+        """Rate at which the fleet's own storage takes data.
+
+        Equation: storage_rate * accelerators / storage_accelerators.
+        """
+        return Quantity(
+            to_si(self.storage_rate) * self.accelerators / self.storage_accelerators, unit("B/s")
+        )
+
+    @output("s")
+    def checkpoint_time(self) -> Quantity:
+        """Time to write a checkpoint. Equation: checkpoint_size / fleet_storage_rate."""
+        return _seconds(self._write(self.accelerators))
+
+    @output("min")
+    def young_interval(self) -> Quantity:
+        """Time of progress between checkpoints after Young 1974.
+
+        Equation: sqrt(2 * checkpoint_time * mean_time_between).
+        """
+        return _seconds(young_interval(self._write(self.accelerators), self._between()))
+
+    @output("min")
+    def daly_interval(self) -> Quantity:
+        """Time of progress between checkpoints after Daly 2006, which the fleet uses.
+
+        Equation: young_interval * (1 + sqrt(checkpoint_time / (2 M)) / 3 + checkpoint_time /
+        (18 M)) - checkpoint_time, with M = mean_time_between.
+        """
+        return _seconds(daly_interval(self._write(self.accelerators), self._between()))
+
+    @output("%")
+    def first_order_waste(self) -> Quantity:
+        """Share of the time without progress at Young's interval, to first order.
+
+        Equation: checkpoint_time / young_interval + (young_interval / 2 + restart_time) /
+        mean_time_between.
+        """
+        return _percent(
+            waste(
+                to_si(self.young_interval),
+                self._write(self.accelerators),
+                to_si(self.restart_time),
+                self._between(),
+            )
+        )
+
+    @output("%")
+    def share(self) -> dict[str, Quantity]:
+        """Shares of the elapsed time at the fleet's interval, which add up to all of it.
+
+        Equation: progress as the class says; checkpoints = progress * checkpoint_time / interval;
+        restarts = 1 - e^(-restart_time / M); lost work = the rest.
+        """
+        found = self.shares_at(to_si(self.daly_interval))
+        return {name: _percent(value) for name, value in found._asdict().items()}
+
+    @output("%")
+    def goodput(self) -> Quantity:
+        """Share of the elapsed time that makes progress. Equation: share.progress."""
+        return self.share["progress"]
+
+    @output("%")
+    def without_progress(self) -> Quantity:
+        """Share of the elapsed time that makes no progress. Equation: 1 - goodput."""
+        return _percent(1 - self.shares_at(to_si(self.daly_interval)).progress)
+
+    @output("%")
+    def without_progress_at(self) -> dict[str, Quantity]:
+        """Share without progress if the interval is a multiple of the fleet's own.
+
+        Equation: 1 - progress at interval * factor.
+        """
+        factors = {"quarter": 0.25, "half": 0.5, "twice": 2.0, "four_times": 4.0}
+        interval = to_si(self.daly_interval)
+        return {
+            name: _percent(1 - self.shares_at(interval * factor).progress)
+            for name, factor in factors.items()
+        }
+
+    @output("min")
+    def loss_allowed(self) -> Quantity:
+        """Time that each interruption may cost in all if the goal is to be reached.
+
+        Equation: (1 - goodput_goal) * mean_time_between.
+        """
+        return _seconds((1 - self.goodput_goal) * self._between())
+
+    @output("%")
+    def goodput_of(self) -> dict[str, Quantity]:
+        """Goodput of each fleet size in the table, whose storage grows with the fleet.
+
+        Equation: progress at the interval of Daly 2006 for that size.
+        """
+        return {str(n): _percent(self._best(n, n).progress) for n in self._sizes()}
+
+    @output("%")
+    def goodput_on_shared_storage_of(self) -> dict[str, Quantity]:
+        """Goodput of each fleet size in the table, on storage as fast as this fleet's.
+
+        Equation: progress at the interval of Daly 2006 for that size.
+        """
+        return {str(n): _percent(self._best(n, self.accelerators).progress) for n in self._sizes()}
+
+    @output("%")
+    def first_order_waste_of(self) -> dict[str, Quantity]:
+        """Share of the time without progress to first order, of each fleet size in the table.
+
+        Equation: sqrt(2 * checkpoint_time / M) + restart_time / M, with the storage and M of that
+        size.
+        """
+        wasted = {}
+        for n in self._sizes():
+            write, between = self._write(n), self.observed.between(n)
+            interval = young_interval(write, between)
+            wasted[str(n)] = _percent(waste(interval, write, to_si(self.restart_time), between))
+        return wasted
+
+    @output()
+    def largest_fleet_at_goal(self) -> int:
+        """Most accelerators whose goodput reaches the goal, with storage that grows.
+
+        Equation: max(n : progress of n accelerators >= goodput_goal); 0 if none does.
+        """
+        return self._largest(0)
+
+    @output()
+    def largest_fleet_at_goal_on_shared_storage(self) -> int:
+        """Most accelerators whose goodput reaches the goal, on storage as fast as this fleet's.
+
+        Equation: max(n : progress of n accelerators >= goodput_goal); 0 if none does.
+        """
+        return self._largest(self.accelerators)
+
+    @property
+    def feasibility(self) -> str:
+        """How a checkpoint compares with the time between interruptions."""
+        return (
+            f"a checkpoint of {self._write(self.accelerators):.3g} s fits many times into the "
+            f"{self._between() / 3600:.3g} h between interruptions"
+        )
+
+    def shares_at(self, interval: float) -> Shares:
+        """Where the fleet's time goes with `interval` seconds of progress between checkpoints."""
+        return shares(
+            interval,
+            self._write(self.accelerators),
+            to_si(self.restart_time),
+            self._between(),
+        )
+
+    def table(self) -> Sequence[Mapping[str, Any]]:
+        """Shares of the time: over the interval, and over the fleet's size for two storages."""
+        return [*self._over_interval(), *self._over_size()]
+
+    def _over_interval(self) -> Iterator[Mapping[str, Any]]:
+        """Four intervals a doubling, either way of Young's."""
+        interval = to_si(self.young_interval)
+        quarter = math.sqrt(math.sqrt(2))
+        for _ in range(4 * self.interval_doublings):
+            interval = interval / quarter
+        for _ in range(8 * self.interval_doublings + 1):
+            write, between = self._write(self.accelerators), self._between()
+            yield _row(
+                "interval", self.accelerators, interval, write, to_si(self.restart_time), between
+            )
+            interval = interval * quarter
+
+    def _over_size(self) -> Iterator[Mapping[str, Any]]:
+        for name, storage in (("storage grows", 0), ("storage shared", self.accelerators)):
+            for n in self._sizes():
+                write, between = self._write(storage or n), self.observed.between(n)
+                interval = daly_interval(write, between)
+                yield _row(name, n, interval, write, to_si(self.restart_time), between)
+
+    def _sizes(self) -> list[int]:
+        sizes = [self.smallest_fleet]
+        while sizes[-1] * 2 <= self.largest_fleet:
+            sizes.append(sizes[-1] * 2)
+        return sizes
+
+    def _largest(self, storage_of: int) -> int:
+        """The largest size that reaches the goal; goodput falls as a fleet grows.
+
+        Storage is that of a fleet of `storage_of` accelerators, or the fleet's own for 0.
+        """
+
+        def reaches(n: int) -> bool:
+            return self._best(n, storage_of or n).progress >= self.goodput_goal
+
+        if not reaches(1):
+            return 0
+        low, high = 1, 2
+        while reaches(high):
+            low, high = high, high * 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if reaches(middle) else (low, middle)
+        return low
+
+    def _best(self, accelerators: int, storage_of: int) -> Shares:
+        write, between = self._write(storage_of), self.observed.between(accelerators)
+        interval = daly_interval(write, between)
+        return shares(interval, write, to_si(self.restart_time), between)
+
+    def _between(self) -> float:
+        return self.observed.between(self.accelerators)
+
+    def _checkpoint_bytes(self) -> float:
+        return to_si(self.workload.parameters) * to_si(self.checkpoint_bytes_per_param)
+
+    def _write(self, storage_of: int) -> float:
+        """Seconds of a checkpoint on the storage of a fleet of that size."""
+        rate = to_si(self.storage_rate) * storage_of / self.storage_accelerators
+        return self._checkpoint_bytes() / rate
+
+
+def _row(
+    series: str, accelerators: int, interval: float, write: float, restart: float, between: float
+) -> dict[str, Any]:
+    """A row of the table: the case, its shares in percent, and the first order beside them."""
+    found = shares(interval, write, restart, between)
+    return {
+        "series": series,
+        "accelerators": accelerators,
+        "mean_time_between_h": between / 3600,
+        "checkpoint_s": write,
+        "interval_min": interval / 60,
+        **{f"{name}_percent": 100 * value for name, value in found._asdict().items()},
+        "first_order_waste_percent": 100 * waste(interval, write, restart, between),
+    }
+
+
+def _seconds(value: float) -> Quantity:
+    return Quantity(value, unit("s"))
+
+
+def _percent(share: float) -> Quantity:
+    return Quantity(100 * share, unit("%"))

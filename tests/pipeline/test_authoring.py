@@ -1,0 +1,70 @@
+"""What `mlsysim new` writes builds at once, in a clone."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import threading
+import urllib.request
+
+import pytest
+
+from .conftest import OTHER, Clone
+
+pytestmark = pytest.mark.pipeline
+
+
+def test_new_scenarios_of_every_kind_and_a_new_chapter_build_at_once(built: Clone) -> None:
+    listed = json.loads(built.mlsysim("list", "--json").stdout)
+    kinds = sorted({each["kind"] for each in listed})
+    for number, kind in enumerate(kinds):
+        run = built.mlsysim("new", "scenario", f"New{number}", "--kind", kind)
+        assert run.returncode == 0, run.stdout
+    assert built.mlsysim("new", "scenario", "Variant").returncode == 0
+    assert built.mlsysim("new", "chapter", "89_new_ideas").returncode == 0
+    build = built.build()
+    assert build.solved == sorted([*(f"New{number}" for number in range(len(kinds))), "Variant"])
+    assert build.executed == ["89_new_ideas"]
+    page = (built.path / "build/book/89_new_ideas.html").read_text()
+    assert "parts.svg" in page
+    assert 'class="quote"' in page
+    assert "TODO: what the table lists." in page
+    assert built.build().nothing
+
+
+def test_the_live_page_follows_what_is_saved_and_survives_a_mistake(built: Clone) -> None:
+    process = built.start("mlsysim", "live", "--port", "0")
+    try:
+        port = int(re.search(r"127\.0\.0\.1:(\d+)", process.stdout.readline())[1])
+        threading.Thread(target=process.stdout.read, daemon=True).start()  # it must not block
+        news = urllib.request.urlopen(f"http://127.0.0.1:{port}/live-news", timeout=300)
+
+        def told(version: int) -> str:
+            """The error with the first news of this version, or of an error after it."""
+            for line in news:
+                if line.startswith(b"data: "):
+                    found = json.loads(line.removeprefix(b"data: "))
+                    if found["version"] >= version or found["error"]:
+                        return found["error"]
+            raise AssertionError("no more news")
+
+        def page() -> str:
+            address = f"http://127.0.0.1:{port}/{OTHER}.html"
+            return urllib.request.urlopen(address, timeout=30).read().decode()
+
+        assert told(1) == ""
+        assert "One step takes" in page()
+        built.edit(f"chapters/{OTHER}.md", "One step takes", "An edited step takes")
+        assert told(2) == ""
+        assert "An edited step takes" in page()
+        built.edit("scenarios/DenseLLMPretrainingStepA100.toml", "value = 0.", "value = 1.")
+        error = told(3)
+        assert "scenarios/DenseLLMPretrainingStepA100.toml: local_efficiency = 1." in error
+        assert "An edited step takes" in page()
+        built.edit("scenarios/DenseLLMPretrainingStepA100.toml", "value = 1.", "value = 0.")
+        assert told(3) == ""
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=30)
+    assert process.returncode == 0

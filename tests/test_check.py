@@ -1,0 +1,374 @@
+"""`mlsysim check`: each finding with its place and what to write, and silence on honest text."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from mlsysim import paths
+from mlsysim.artifacts.solving import solve
+from mlsysim.book.checking import check
+from mlsysim.book.default_formats import default_form
+from mlsysim.book.findings import accepts
+from mlsysim.book.known_values import Known, KnownValues
+from mlsysim.book.pages import Page
+from mlsysim.book.quotes import printed
+from mlsysim.book.typed_numbers import typed_numbers
+from mlsysim.cli import main
+from mlsysim.documents import names
+from mlsysim.errors import InputError
+from tests.conftest import copy_project
+
+FRONT = "---\nmlsysim:\n  scenarios:\n    step: DenseLLMPretrainingStep\n---\n\n"
+FIRST = FRONT.count("\n") + 1  # the line on which the body begins
+
+
+@pytest.fixture(scope="module")
+def solved_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = copy_project(tmp_path_factory.mktemp("check") / "root")
+    before = os.environ.get("MLSYSIM_ROOT")
+    os.environ["MLSYSIM_ROOT"] = str(root)
+    try:
+        assert not [done.error for done in solve(names("Scenarios")) if done.error]
+    finally:
+        os.environ.pop("MLSYSIM_ROOT")
+        if before is not None:
+            os.environ["MLSYSIM_ROOT"] = before
+    return root
+
+
+@pytest.fixture
+def book(solved_once: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A solved root with an empty bibliography and no chapter yet."""
+    monkeypatch.setenv("MLSYSIM_ROOT", str(solved_once))
+    chapters = solved_once / "chapters"
+    kept = {path: path.read_bytes() for path in solved_once.rglob("results/scenarios/*")}
+    (chapters / "references.bib").write_text("", encoding="utf-8")
+    yield solved_once
+    for path in chapters.glob("*.*"):
+        path.unlink()
+    for path, content in kept.items():
+        path.write_bytes(content)
+
+
+def write(root: Path, body: str, name: str = "01_x", front: str = FRONT) -> None:
+    (root / "chapters" / f"{name}.md").write_text(f"{front}{body}\n", encoding="utf-8")
+    stems = sorted(path.stem for path in (root / "chapters").glob("0*.md"))
+    (root / "chapters" / "index.md").write_text(
+        "# Book\n\n```{toctree}\n" + "\n".join(stems) + "\n```\n", encoding="utf-8"
+    )
+
+
+def found(rule: str = "", *, history: bool = False) -> list[str]:
+    listed, _ = check(history=history)
+    return [str(each) for each in listed if not each.information and rule in ("", each.rule)]
+
+
+# What the artifact of the test root holds: 43.75 GB, 3,145,728 tokens, 175 billion parameters,
+# 2,048 tokens of context, 3.35 TB/s, 989.4 TFLOP/s, 0.696 of the peak.
+@pytest.mark.parametrize(
+    ("text", "typed", "key"),
+    [
+        ("The state is 43.75 GB large.", "43.75 GB", "step.state_per_gpu as .2f"),
+        ("The state is 43.8 GB large.", "43.8 GB", "step.state_per_gpu as .1f"),
+        ("The state is 40.75 GiB large.", "40.75 GiB", "step.state_per_gpu in GiB as .2f"),
+        ("The state is 43,750 MB large.", "43,750 MB", "step.state_per_gpu in MB as ,.0f"),
+        ("The 43.75-GB state", "43.75-GB", "step.state_per_gpu as .2f"),
+        (
+            "A batch of 3.15 million tokens",
+            "3.15 million tokens",
+            "step.global_batch_tokens in Mtok as .2f",
+        ),
+        ("A batch of 3,145,728", "3,145,728", "step.global_batch_tokens`"),
+        ("A model of 175 billion parameters", "175 billion parameters", "parameters"),
+        ("The state is **43.75** GB large.", "43.75", "step.state_per_gpu as .2f"),
+        ("A peak of 989.4 TFLOPS", "989.4 TFLOPS", "rates.bf16 as .1f"),
+        ("Memory at 3.35 TB/s", "3.35 TB/s", "memory_bandwidth as .2f"),
+        ("It reaches 69.6% of the peak", "69.6%", "step.local_efficiency in % as .1f"),
+        ("It reaches 69.6 percent", "69.6 percent", "step.local_efficiency in % as .1f"),
+        ("A share of 0.696", "0.696", "step.local_efficiency as .3f"),
+        ("On $43.75\\,\\mathrm{GB}$", "GB", "step.state_per_gpu as .2f"),
+        ("| a |\n|---|\n| 43.75 GB |", "43.75 GB", "step.state_per_gpu as .2f"),
+        (":::{table} State of 43.75 GB\n| a |\n|---|\n| b |\n:::", "43.75 GB", "state_per_gpu"),
+        (":::{figure} x.svg\n:alt: Bar to 43.75 GB\n\nCaption\n:::", "43.75 GB", "state_per_gpu"),
+        ("```{code-cell} ipython3\nbar(43.75)\n```", "43.75", "step.state_per_gpu as .2f"),
+        ('```{code-cell} ipython3\nlabel("of 43.75 GB")\n```', "43.75 GB", "state_per_gpu"),
+        ("{claim}`43.75 GB if step.state_per_gpu > 40 GB`", "43.75 GB", "step.state_per_gpu"),
+    ],
+)
+def test_a_typed_number_is_found_with_its_line_and_the_quote_to_write(
+    book: Path, text: str, typed: str, key: str
+) -> None:
+    write(book, f"First.\n\n{text}")
+    told = found("typed")
+    assert len(told) == 1
+    place, message = told[0].split(": ", 1)
+    lines = (FRONT + f"First.\n\n{text}").split("\n")
+    assert typed.partition(" ")[0].rstrip("GB-") in lines[int(place.rpartition(":")[2]) - 1]
+    assert message.startswith('"')
+    assert typed in message.partition(" is typed")[0] + '"'
+    assert key in message.partition("write {quote}`")[2]
+
+
+HONEST = """\
+In 2020 and in 1974 as in arXiv:2104.04473, doi 10.1145/3458817.3476209, https://x.org/43.75.
+GPT-3 175B, Llama 3.1 405B and H100 are names, as is Python 3.13; see Table 2.1 and Section 43.75.
+Version 43.75 of page 3072, Eq. (43.75), vol. 3072, No. 2048;
+`step.x = 43.75 GB`; {ref}`a 43.75 <x>`; [x](a/43.75 "y").
+Two copies of {quote}`step.state_per_gpu` in half a second, about 100 steps of 1,000.
+(label-43.75)=
+1. One
+2048. Two
+
+% The state is 43.75 GB.
+
+<!-- 43.75 GB -->
+
+```text
+43.75 GB
+```
+
+:::{figure} ../43.75/x.svg
+:width: 43.75 GB
+:name: x-43.75
+:::
+
+$24\\,b\\,s\\,h^2$ and $x_{43.75}$
+
+A step took 12.34 s, and 57.1% of them were slow.
+
+```{code-cell} ipython3
+axes.plot("01_x/43.75", color="#3145728", width=3.5, name="run-43.75")
+```
+"""
+
+
+def test_honest_text_has_no_findings(book: Path) -> None:
+    write(book, HONEST)
+    assert found() == []
+
+
+def test_numbers_are_compared_at_the_precision_that_was_typed() -> None:
+    known = KnownValues(
+        [
+            Known("S", "time", 7.72064, "s"),
+            Known("S", "share", 0.0646, ""),
+            Known("S", "count", 3145728, "tok"),
+            Known("S", "bias", -2.5, "%"),
+            Known("S", "exact", 8.0, "GB"),
+            *(Known("S", f"many.{number}", 100.0 + number, "s") for number in range(50)),
+        ]
+    )
+    for text, keys in (
+        ("7.72 s", ["time"]),
+        ("7.7 s", ["time"]),
+        ("7.73 s", []),
+        ("7,721 ms", ["time"]),
+        ("7,720 ms", ["time"]),  # a zero at the end may be a digit or not
+        ("7.720 s", []),
+        ("8 s", []),  # one digit says nothing
+        ("8 GB", ["exact"]),
+        ("6.46%", ["share"]),
+        ("6.5 %", ["share"]),
+        ("0.0646", ["share"]),
+        ("3.15 million", ["count"]),
+        ("3.1 million tokens", ["count"]),
+        ("3.2 million tokens", []),
+        ("3,145,728", ["count"]),
+        ("2.50 percent", ["bias"]),
+        ("137 s", ["many.37"]),
+        ("137", []),  # near to one of many
+        ("137.0", ["many.37"]),
+    ):
+        (number,) = typed_numbers(text)
+        assert sorted(each.key for each in known.match(number)) == keys, text
+
+
+def test_a_typed_number_is_exact_with_the_size_of_its_last_digit() -> None:
+    (number,) = typed_numbers("Of 4.50\\times 10^{17} FLOP")
+    assert (number.value, number.last, number.significant, number.unit) == (
+        Fraction(45 * 10**16),
+        Fraction(10**15),
+        3,
+        "FLOP",
+    )
+
+
+def test_a_finding_is_accepted_in_place_with_a_reason(book: Path) -> None:
+    body = (
+        "% accept: the paper's own number\nOf 43.75 GB,\nor 3,145,728.\n\nOf 43.75 GB.\n\n"
+        "% accept: a table of the paper\n:::{table} T\n| a |\n|---|\n\n| 43.75 GB |\n:::\n\n"
+        "```{code-cell} ipython3\n# accept: limits of the axis\nx = 43.75\n\n"
+        "y = 43.75  # accept: the same\nz = 43.75\n```\n"
+    )
+    write(book, body)
+    lines = [int(each.partition(": ")[0].rpartition(":")[2]) - FIRST for each in found()]
+    assert [body.split("\n")[line] for line in lines] == ["Of 43.75 GB.", "z = 43.75"]
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "message"),
+    [
+        ("% accept:\nOf 43.75 GB.", 0, "an accept without a reason"),
+        ("% accept\nOf 43.75 GB.", 0, "an accept without a reason"),
+        ("Text.\n\n% accept: was once wrong\nNo number.", 2, "accepts nothing (any longer): 'was"),
+    ],
+)
+def test_an_accept_that_says_or_does_nothing_is_a_finding(
+    book: Path, body: str, line: int, message: str
+) -> None:
+    write(book, body)
+    told = found("accept")
+    assert len(told) == 1
+    assert told[0].startswith(f"chapters/01_x.md:{FIRST + line}: {message}")
+
+
+def test_an_accept_covers_the_block_below_it() -> None:
+    text = "% accept: a\none\ntwo\n\n% accept: b\n```{note}\nx\n\ny\n```\nz\nx = 1  # accept: c"
+    assert [(each.first, each.last) for each in accepts(text)] == [(2, 3), (6, 10), (12, 12)]
+
+
+def test_a_key_printed_in_two_ways_in_two_chapters_is_found(book: Path) -> None:
+    write(book, "{quote}`step.state_per_gpu as .1f`, {quote}`step.state_per_gpu in GiB as .1f`.")
+    two = "{quote}`step.state_per_gpu in GiB as .1f`.\n{quote}`step.state_per_gpu as .2f`."
+    write(book, two, "02_y")
+    told = found("rounding")
+    assert len(told) == 1
+    assert told[0].replace("\u00a0", " ") == (
+        f"chapters/02_y.md:{FIRST + 1}: DenseLLMPretrainingStep.state_per_gpu is printed as "
+        '"43.75 GB", and as "43.8 GB" in chapters/01_x.md; write '
+        "{quote}`step.state_per_gpu as .1f`, or accept the difference"
+    )
+    write(book, f"% accept: its digits are the point\n{two}", "02_y")
+    assert found() == []
+
+
+CELL = """\
+```{code-cell} ipython3
+:tags: [remove-output]
+
+from mlsysim.book import save_figure, save_table
+save_table("01_x/shown", 1)
+save_table("01_x/hidden", 1)
+save_figure("01_x/drawn", 1, data=1)
+```
+
+```{include} ../results/tables/01_x/shown.md
+```
+"""
+
+
+def test_what_is_saved_and_never_shown_is_found(book: Path) -> None:
+    write(book, CELL)
+    first, second = found("unshown")
+    assert first.startswith(f"chapters/01_x.md:{FIRST + 5}: table 01_x/hidden is saved and never")
+    assert second.endswith("show it by {figure} ../results/figures/01_x/drawn.svg")
+    write(book, CELL.replace(":tags: [remove-output]\n\n", ""))
+    assert found("unshown") == []
+
+
+def test_a_reference_that_nothing_cites_and_a_chapter_out_of_the_contents_are_found(
+    book: Path,
+) -> None:
+    write(book, "See {cite:t}`one2020` and {cite}`two2020, three2020`.")
+    entries = [f"@misc{{{key},\n  title = {{T}}\n}}\n\n" for key in ("one2020", "two2020")]
+    entries += ["@misc{three2020,\n}\n", "@misc{brown2020,\n}\n", "@article{four2020,\n}\n"]
+    (book / "chapters" / "references.bib").write_text("".join(entries), encoding="utf-8")
+    (told,) = found()  # a scenario has brown2020 as its source
+    assert told.startswith("chapters/references.bib:13: four2020 is cited by no page, scenario or")
+    (book / "chapters" / "index.md").write_text("# Book\n", encoding="utf-8")
+    assert [each.partition(";")[0] for each in found("contents")] == [
+        "chapters/01_x.md: in no table of contents"
+    ]
+
+
+def test_what_the_build_refuses_is_told_with_its_line_too(book: Path) -> None:
+    write(book, "Of {quote}`step.steptime`,\n{claim}`x if step.state_per_gpu > 50 GB`.")
+    first, second = found()
+    assert first.startswith(f"chapters/01_x.md:{FIRST}: quote `step.steptime`: ")
+    assert second.startswith(f'chapters/01_x.md:{FIRST + 1}: the claim "x" is false')
+
+
+def git(root: Path, *arguments: str) -> None:
+    person = ("-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *person, *arguments], cwd=root, check=True, capture_output=True)
+
+
+def test_the_history_finds_what_was_published_once(book: Path, tmp_path: Path) -> None:
+    write(book, "Of 41.25 GB.")
+    assert check(history=True)[1].startswith("this is no git repository")
+    path = paths.artifact("DenseLLMPretrainingStep")
+    now = path.read_text(encoding="utf-8")
+    git(book, "init", "-q")
+    path.write_text(now.replace("43.75", "41.25"), encoding="utf-8")
+    git(book, "add", "-A")
+    git(book, "commit", "-qm", "then")
+    path.write_text(now, encoding="utf-8")
+    git(book, "commit", "-qam", "now")
+    try:
+        assert found() == []
+        (told,) = found(history=True)
+        assert told.startswith(f'chapters/01_x.md:{FIRST}: "41.25 GB" is typed, and was DenseLLMP')
+        assert "41.25 GB in revision " in told
+        assert "write {quote}`step.state_per_gpu as .2f`" in told
+        write(book, "% accept: printed in the first edition\nOf 41.25 GB.")
+        assert found() == found(history=True) == []  # without the history it may be needed still
+        shallow = tmp_path / "shallow"
+        git(tmp_path, "clone", "-q", "--depth", "1", f"file://{book}", str(shallow))
+        os.environ["MLSYSIM_ROOT"] = str(shallow)
+        assert "the clone is shallow" in check(history=True)[1]
+    finally:
+        os.environ["MLSYSIM_ROOT"] = str(book)
+        subprocess.run(["rm", "-rf", str(book / ".git")], check=True)
+
+
+def test_the_command_fails_with_findings_and_not_for_information(
+    book: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(book, "Of {quote}`step.state_per_gpu`.")
+    assert main(["check"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("0 findings; for information: 4 artifacts that no chapter reads, ")
+    assert main(["check", "--verbose"]) == 0
+    told = capsys.readouterr().out
+    assert "results/scenarios/DenseLLMReplica.json: no chapter reads it\n" in told
+    assert "DenseLLMPretrainingStep.json: nobody quotes step_time\n" in told
+    assert "nobody quotes state_per_gpu" not in told
+    write(book, "Of 43.75 GB.")
+    assert main(["check", "--json"]) == 1
+    listed = json.loads(capsys.readouterr().out)["findings"]
+    (wrong,) = [each for each in listed if not each["information"]]
+    assert (wrong["rule"], wrong["file"], wrong["line"]) == ("typed", "chapters/01_x.md", FIRST)
+
+
+def test_a_quote_without_a_form_has_that_of_its_key(book: Path) -> None:
+    short = {"step": "DenseLLMPretrainingStep"}
+    formats = book / "chapters" / "formats.toml"
+    assert printed("step.state_per_gpu", short).text == "43.75\u00a0GB"
+    formats.write_text(
+        '"*Step.state_per_gpu" = "in GiB as .1f"\n"*.state_per_gpu" = "as .1f"\n', encoding="utf-8"
+    )
+    value = printed("step.state_per_gpu", short)
+    assert value.text == "40.7\u00a0GiB"
+    assert value.printed_unit == "GiB"
+    assert printed(value.spec).text == value.text
+    assert printed("DenseLLMReplica.state_per_gpu").text == "43.8\u00a0GB"
+    assert printed("step.state_per_gpu as .2f", short).text == "43.75\u00a0GB"
+    assert printed("step.precision", short).text == "bf16"
+    for text, message in (
+        ('"*.x" = "GiB"', 'formats.toml: *.x: .* expected "in UNIT as FORMAT"'),
+        ('"*.x" = 3', "formats.toml: *.x: 3 is no form of a number"),
+        ("x", "formats.toml: not valid TOML"),
+    ):
+        formats.write_text(text + "\n", encoding="utf-8")
+        with pytest.raises(InputError, match=message.replace("*", r"\*").replace(r".\*", ".*")):
+            default_form("S", "x")
+    formats.unlink()
+    write(book, "Of {quote}`step.state_per_gpu`.")
+    assert len(Page("01_x").quotes) == 1
