@@ -20,7 +20,8 @@ from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.book import cells, reference
 from mlsysim.book.markdown import block, code, escaped, in_cell, prose, value
 from mlsysim.book.numbers_index import Record, entries, numbers_page
-from mlsysim.book.provenance import products
+from mlsysim.book.page import run_sphinx
+from mlsysim.book.product_uses import products
 from mlsysim.book.reference_classes import class_page, example_of
 from mlsysim.book.reference_scenarios import Told, scenario_page, sourced
 from mlsysim.documents import names
@@ -312,16 +313,15 @@ def test_no_link_of_any_page_is_dead(built: Path) -> None:
     assert checked > 500
 
 
-def test_quotes_are_numbered_in_a_page_and_the_index_leads_to_each(built: Path) -> None:
-    chapter = (built / "01_small.html").read_text(encoding="utf-8")
-    assert re.findall(r'class="quote"[^>]* id="(q-\d+)"|id="(q-\d+)"', chapter)
-    for number in (1, 2, 3, 4):
-        assert chapter.count(f'id="q-{number}"') == 1
+def test_the_index_leads_to_every_place_by_the_number_of_its_section(built: Path) -> None:
     index = (built / "reference" / "numbers.html").read_text(encoding="utf-8")
-    places = re.findall(r'href="\.\./01_small\.html#([\w-]+)"[^>]*>([^<]*)<', index)
-    # The heading's, by its section; text, footnote and caption by their anchors; the picture.
-    assert {anchor for anchor, _ in places} >= {"q-1", "q-2", "q-3", "q-4"}
-    assert any(anchor.startswith("at-") for anchor, _ in places)
+    places = re.findall(r'href="\.\./01_small\.html#([\w.:-]+)"[^>]*>([^<]*)<', index)
+    state, depth = "quote-DenseLLMPretrainingStep.state_per_gpu", "DenseLLMPretrainingStep"
+    # Two in the text, one in a heading, one in a footnote, one in a caption, one in a picture.
+    assert {anchor for anchor, _ in places} == {
+        *(state, f"{state}:2", "at-step-state-per-gpu"),
+        *(f"quote-{depth}.tensor_parallel", f"quote-{depth}.pipeline_depth", "fig-f"),
+    }
     assert {shown for _, shown in places} == {"1.1"}
     assert "Printed in more than one way" in index
 
@@ -392,7 +392,7 @@ def test_an_edit_reaches_the_pages_it_concerns_and_no_other(
     assert command(root, "book") == ""
     assert "reference/numbers" in written(then)
     assert "reference/scenarios/DenseLLMReplica" not in written(then)
-    assert b'href="../01_small.html#q-5"' in pages_now()["reference/numbers"][1]
+    assert b"html#quote-DenseLLMPretrainingStep.step_time" in pages_now()["reference/numbers"][1]
 
     (root / "scenarios" / "DenseLLMPretrainingStepA100.toml").unlink()
     assert command(root, "book") == ""
@@ -411,6 +411,26 @@ def test_an_edit_reaches_the_pages_it_concerns_and_no_other(
         shutil.rmtree(each)
     assert command(root, "book") == ""
     assert texts() == then_texts
+
+
+def test_a_warning_on_a_generated_page_names_the_file_that_an_author_edits(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = "build/reference/scenarios/One.md:7: WARNING: x\n"
+    other = "build/reference/classes/LayoutSearchScenario.md: WARNING: y"
+
+    def warn(self: object) -> None:
+        self._warning.write(f"{root}/{wrong}{root}/{other}")  # type: ignore[attr-defined]
+
+    for name in ("conf.py", "bibliography.md"):
+        shutil.copy(REPOSITORY / "chapters" / name, root / "chapters")
+    shutil.copytree(REPOSITORY / "chapters" / "_static", root / "chapters" / "_static")
+    (root / "chapters" / "index.md").write_text("# Book\n", encoding="utf-8")
+    monkeypatch.setattr("sphinx.application.Sphinx.build", warn)
+    assert run_sphinx(root / "out", "html").splitlines() == [
+        "scenarios/One.toml, on its page: WARNING: x",
+        "mlsysim/engine/scenario_definitions/variation.py, on its page: WARNING: y",
+    ]
 
 
 def test_a_book_that_does_not_list_the_pages_has_none(root: Path) -> None:

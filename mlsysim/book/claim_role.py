@@ -12,10 +12,10 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxRole
 
 from mlsysim import paths
-from mlsysim.book import sphinx_reference
 from mlsysim.book.cells import place
 from mlsysim.book.claims import Claim, split
 from mlsysim.book.pages import Page
+from mlsysim.book.reference import is_generated
 from mlsysim.book.scanner import CLAIM, CLAIM_MARK
 from mlsysim.errors import InputError, MlsysimError
 
@@ -46,8 +46,8 @@ class CheckClaims(SphinxTransform):
 
     def apply(self, **_options: Any) -> None:
         """Look at the claims of one page. Raises MlsysimError with ``chapters/x.md:LINE``."""
-        if sphinx_reference.is_generated(self.env.docname):
-            return
+        if is_generated(self.env.docname):
+            return  # it holds no roles
         page = Page(self.env.docname)
         expected = page.claims
         tested = {role.spec: made for role, made in expected}

@@ -12,8 +12,8 @@ from mlsysim import files, paths
 from mlsysim.book import notebooks
 from mlsysim.book.cells import chapters
 from mlsysim.book.pages import Page
+from mlsysim.book.product_uses import Product, products
 from mlsysim.book.products import figure_files, print_file, table_files
-from mlsysim.book.provenance import Product, products
 from mlsysim.documents import names
 
 __all__ = ["FOLDERS", "box", "copies", "copy", "remove_left_behind"]
@@ -53,7 +53,7 @@ def _files(product: Product) -> list[tuple[str, str, Path]]:
 
 
 def box(chapter: str) -> nodes.Node:
-    """The box at the end of a chapter's page, which is no part of the printed book."""
+    """The box at the end of a chapter's page."""
     made = nodes.admonition("", nodes.title("", "Data and notebook"), classes=["downloads"])
     notebook = f"_sources/{chapter}.ipynb"
     made += nodes.paragraph(
@@ -73,7 +73,7 @@ def box(chapter: str) -> nodes.Node:
     if listed.children:
         made += nodes.paragraph("", "The data of its figures and tables, with every digit:")
         made += listed
-    return addnodes.only("", made, expr="html")
+    return made
 
 
 def _link(text: str, where: str) -> nodes.reference:

@@ -12,6 +12,7 @@ from mlsysim import files, paths
 from mlsysim.book import notebooks
 from mlsysim.book.cells import chapters
 from mlsysim.book.pages import pages, write_records
+from mlsysim.book.reference import origin
 from mlsysim.errors import MlsysimError
 
 __all__ = ["build", "run_sphinx"]
@@ -23,6 +24,7 @@ _PLACED = re.compile(
     re.MULTILINE,
 )
 _UNLISTED = re.compile(r"(?P<page>[^/\s]+)\.md: WARNING: document isn't included in any toctree.*")
+_GENERATED = re.compile(r"build/(?P<page>reference/[\w/]+)\.md(:\d+)?")
 
 
 def build() -> Path:
@@ -101,7 +103,8 @@ def run_sphinx(out: Path, builder: str) -> str:
     except SphinxError as error:
         told.write(f"{error}\n")
     warnings = _UNLISTED.sub(_unlisted, _COLOR.sub("", told.getvalue()))
-    return _PLACED.sub(_on_its_line, warnings.replace(f"{paths.root()}/", "").strip())
+    warnings = _PLACED.sub(_on_its_line, warnings.replace(f"{paths.root()}/", "").strip())
+    return _GENERATED.sub(lambda found: f"{origin(found['page'])}, on its page", warnings)
 
 
 def _on_its_line(warning: re.Match[str]) -> str:

@@ -19,15 +19,25 @@ from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.book import cells
 from mlsysim.book.markdown import escaped, prose, table, value
 from mlsysim.book.numbers_index import Record, numbers_page
-from mlsysim.book.provenance import Product, products
+from mlsysim.book.product_uses import Product, products
 from mlsysim.book.reference_classes import class_page, link_to
 from mlsysim.book.reference_scenarios import Told, scenario_page
 from mlsysim.documents import Document, document, names
 from mlsysim.engine.scenario import Scenario
-from mlsysim.engine.scenario_types import KINDS
+from mlsysim.engine.scenario_types import HOMES, KINDS
 from mlsysim.outputs import summary_of
 
-__all__ = ["FOLDER", "is_listed", "pages", "records", "source", "write"]
+__all__ = [
+    "FOLDER",
+    "is_generated",
+    "is_listed",
+    "origin",
+    "pages",
+    "quoted",
+    "records",
+    "source",
+    "write",
+]
 
 FOLDER = "reference"
 _ENTRY = """\
@@ -56,9 +66,25 @@ def is_listed() -> bool:
     return re.search(rf"^{FOLDER}/index", text, re.MULTILINE) is not None
 
 
+def is_generated(name: str) -> bool:
+    """Whether a page is generated, and not a file of chapters/."""
+    return name.startswith(f"{FOLDER}/")
+
+
 def source(name: str) -> Path:
     """The file of a generated page."""
     return paths.build() / f"{name}.md"
+
+
+def origin(name: str) -> str:
+    """The file that an author edits to change a generated page; the page's own if there is none."""
+    _, _, rest = name.partition("/")
+    kind, _, stem = rest.partition("/")
+    if kind == "scenarios" and stem:
+        return f"scenarios/{stem}.toml"
+    if kind == "classes" and stem in HOMES:
+        return f"mlsysim/engine/scenario_definitions/{HOMES[stem]}.py"
+    return paths.shown(source(name))
 
 
 def write() -> dict[str, Path]:
@@ -131,6 +157,12 @@ def records(artifacts: Mapping[str, Artifact]) -> list[Record]:
                 )
             )
     return made
+
+
+def quoted(page: str) -> list[tuple[str, str]]:
+    """The key and the printed text of each quote of a page, in the order of its source."""
+    content = json.loads(files.read(paths.quotes()) or b"{}")
+    return [(each["key"], each["printed"]) for each in content.get(page, [])]
 
 
 def _is_of_the_registry(full: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mlsysim.book.markdown import block, code, escaped, link, prose, table, under, value
-from mlsysim.book.provenance import Product
+from mlsysim.book.product_uses import Product
 from mlsysim.book.reference_classes import link_to
 from mlsysim.book.reference_outputs import outputs_section
 from mlsysim.documents import cited_keys

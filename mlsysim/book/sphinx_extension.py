@@ -8,7 +8,6 @@ from typing import Any
 
 from docutils import nodes
 from myst_nb.sphinx_ import Parser
-from pybtex.plugin import find_plugin, register_plugin
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
@@ -88,15 +87,13 @@ def setup(app: Sphinx) -> dict[str, Any]:
     quote_nodes.register(app)
     claim_role.register(app)
     press.register(app)
-    sphinx_reference.setup(app)
+    sphinx_reference.register(app)
     app.connect("env-get-outdated", outdated)
     app.connect("env-updated", remember)
     app.connect("html-page-context", offer_notebook)
     app.connect("build-finished", downloads.remove_left_behind)
     app.connect("build-finished", downloads.copy)
     app.connect("build-finished", card_files.write)
-    # Each citation asks for this one, and looks through all that is installed unless it is known.
-    register_plugin("pybtex.backends", "plaintext", find_plugin("pybtex.backends", "plaintext"))
     # Pages that another version of this code has read are read again.
     code = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
     return {"version": "1", "env_version": int(digest(code), 16), "parallel_read_safe": True}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from docutils import nodes
 from pybtex.backends import plaintext
@@ -16,23 +16,15 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxRole
 
 from mlsysim.artifacts.canonical import digest
-from mlsysim.book import reference
+from mlsysim.book import downloads, reference
+from mlsysim.book.cells import chapters
+from mlsysim.book.quote_nodes import PLACES
+from mlsysim.book.reference import is_generated
 
-__all__ = ["PLACES", "Place", "is_generated", "parse", "setup"]
+__all__ = ["is_generated", "parse", "register"]
 
-# Where the transform of quotes leaves, in the metadata of a page, the place of each of them, in the
-# order of the page's source.
-PLACES = "printed_at"
-
-
-class Place(NamedTuple):
-    """Where a page prints a key: the text, an anchor, and the names of the section around it."""
-
-    key: str
-    text: str
-    anchor: str
-    sections: list[str]
-
+# Where a page's metadata holds the names of the section that each anchor of a quote is in.
+SECTIONS = "mlsysim_sections"
 
 # Fields are how a generated page lists facts; chapters are read without them.
 _EXTENSIONS = {"fieldlist"}
@@ -77,11 +69,6 @@ def take_over(app: Sphinx) -> None:
         app.config.suppress_warnings.append("toc.empty_glob")
 
 
-def is_generated(docname: str) -> bool:
-    """Whether a page is generated, and not a file of chapters/."""
-    return docname.startswith(f"{reference.FOLDER}/")
-
-
 def parse(text: str, document: nodes.document) -> None:
     """Read a generated page: plain MyST, in which a link is the path that it says."""
     from myst_parser.mdit_to_docutils.sphinx_ import SphinxRenderer
@@ -116,24 +103,55 @@ class ResolvePlaces(SphinxPostTransform):
 
     def run(self, **_options: Any) -> None:
         """Turn each `printed_at` into a link."""
-        for node in list(self.document.findall(printed_at)):
+        listed = list(self.document.findall(printed_at))
+        anchors = {page: self._anchors(page) for page in {node["page"] for node in listed}}
+        for node in listed:
             page = node["page"]
-            _, _, anchor, sections = self.env.metadata[page][PLACES][node["number"] - 1]
-            made = nodes.reference("", self._section(page, sections), internal=True)
+            anchor = anchors[page][node["number"] - 1]
+            made = nodes.reference("", self._section(page, anchor), internal=True)
             made["reftitle"] = self.env.titles[page].astext()
             made["refuri"] = self._relative(page) + (f"#{anchor}" if anchor else "")
             node.replace_self(made)
 
-    def _section(self, page: str, sections: list[str]) -> str:
+    def _anchors(self, page: str) -> list[str]:
+        """The anchor of each quote of a page, in the order of its source.
+
+        The page has them in its own order, in which footnotes come last; quotes of one key that
+        print one text keep theirs.
+        """
+        places: dict[tuple[str, str], list[str]] = {}
+        for key, text, anchor in self.env.metadata[page][PLACES]:
+            places.setdefault((key, text), []).append(anchor)
+        return [places[each].pop(0) for each in reference.quoted(page)]
+
+    def _section(self, page: str, anchor: str) -> str:
         """The number of a section, or the title of a page without numbers."""
         numbers = self.env.toc_secnumbers.get(page, {})
-        found = [numbers[f"#{each}"] for each in sections if f"#{each}" in numbers]
+        names = self.env.metadata[page][SECTIONS].get(anchor, ())
+        found = [numbers[f"#{each}"] for each in names if f"#{each}" in numbers]
         if not found and "" in numbers:
             found = [numbers[""]]
         return ".".join(map(str, found[0])) if found else self.env.titles[page].astext()
 
     def _relative(self, page: str) -> str:
         return str(self.app.builder.get_relative_uri(self.env.docname, page))
+
+
+def finish(app: Sphinx, document: nodes.document) -> None:
+    """Note the section of each quote on a page, and end a chapter with its downloads."""
+    page = app.env.current_document.docname
+    anchors = {anchor for _, _, anchor in app.env.metadata[page].get(PLACES, ())}
+    sections = {}
+    for node in document.findall(nodes.Element):
+        for anchor in anchors.intersection(node.get("ids", ())):
+            outer = node
+            while outer is not None and not isinstance(outer, nodes.section):
+                outer = outer.parent
+            sections[anchor] = list(outer["ids"]) if outer is not None else []
+    if anchors:
+        app.env.metadata[page][SECTIONS] = sections
+    if app.builder.format == "html" and page in chapters():
+        document.children[-1].append(downloads.box(page))
 
 
 def renumbered(_app: Sphinx, env: BuildEnvironment) -> list[str]:
@@ -148,7 +166,11 @@ def renumbered(_app: Sphinx, env: BuildEnvironment) -> list[str]:
         sorted(env.toc_fignumbers.items()),
         sorted((name, title.astext()) for name, title in env.titles.items()),
     )
-    places = sorted((name, meta[PLACES]) for name, meta in env.metadata.items() if PLACES in meta)
+    places = sorted(
+        (name, meta[PLACES], sorted(meta[SECTIONS].items()))
+        for name, meta in env.metadata.items()
+        if SECTIONS in meta
+    )
     concerned = {
         "numbering": (numbering, env.found_docs),
         "places": (places, {index} & env.found_docs),
@@ -164,7 +186,7 @@ def renumbered(_app: Sphinx, env: BuildEnvironment) -> list[str]:
     return sorted(set().union(*changed))
 
 
-def setup(app: Sphinx) -> None:
+def register(app: Sphinx) -> None:
     """Register this with Sphinx."""
     # The extension of the bibliography looks this up among all installed packages, for every
     # citation on a page; what is registered is found at once.
@@ -173,4 +195,5 @@ def setup(app: Sphinx) -> None:
     app.add_role("printed_at", PrintedAtRole())
     app.add_post_transform(ResolvePlaces)
     app.connect("builder-inited", take_over)
+    app.connect("doctree-read", finish)
     app.connect("env-get-updated", renumbered, priority=900)  # after Sphinx has numbered
