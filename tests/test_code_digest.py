@@ -81,7 +81,7 @@ def test_another_way_to_spell_the_same_code_moves_nothing(copy: Path) -> None:
     ("path", "text"),
     [
         ("solvers/memory.py", "Memory of one accelerator, in bytes"),  # of a module
-        ("solvers/memory.py", "Bytes per accelerator that a layer keeps"),  # of a function
+        ("solvers/memory.py", "Bytes per accelerator of one layer's activations"),  # of a function
         ("solvers/pipeline.py", "Seconds in which the slowest stage waits"),
         ("units.py", "The finite float that"),
     ],
@@ -103,7 +103,7 @@ def test_a_docstring_that_no_artifact_prints_moves_nothing(
         ("solvers/memory.py", "inner = 4.0 * hidden", "inner = 9.0 * hidden"),
         ("solvers/memory.py", "inner = 4.0 * hidden", "inner = 4.0 - hidden"),
         ("solvers/memory.py", "inner = 4.0 * hidden", "inner = 4 * hidden"),
-        ("solvers/memory.py", "(inner + scores) / tensor", "inner + scores / tensor"),
+        ("solvers/memory.py", "hidden * whole + inner / tensor", "hidden * (whole + inner) / tensor"),
         ("solvers/memory.py", "interleaving > 1", "interleaving >= 1"),
         ("solvers/memory.py", "return smaller(kept", "return max(kept"),
         ("solvers/memory.py", "# ASSUME weights are kept", "# ASSUME weights are never kept"),

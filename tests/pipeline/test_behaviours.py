@@ -26,7 +26,7 @@ A100_FILE = "mlsysim/registry/data/hardware/A100_SXM_80GB.toml"
 FLOPS = "mlsysim/solvers/flops.py"
 # A constant of the solver that moves what a step holds in memory, not the fit to measured times.
 MEMORY = "mlsysim/solvers/memory.py"
-HELD, HOLDS_MORE = "inner = 8.0 * hidden", "inner = 9.0 * hidden"
+HELD, HOLDS_MORE = "inner = 4.0 * hidden", "inner = 9.0 * hidden"
 
 
 def scenarios(clone: Clone) -> list[str]:
