@@ -17,6 +17,10 @@ nb_code_prompt_hide = "Hide the code"
 nb_custom_formats = {".md": "mlsysim.book.sphinx_extension.read_page"}
 myst_enable_extensions = list(EXTENSIONS)
 
+# The generated pages of the scenario classes use Sphinx's Python domain.
+add_module_names = False
+toc_object_entries = False
+
 numfig = True
 numfig_secnum_depth = 1
 math_numfig = True

@@ -317,15 +317,27 @@ def page_key() -> str:
 
     The records of quotes and claims are left out: building the page writes them.
     """
+    from mlsysim.engine.scenario_types import HOMES
+
+    definitions = "mlsysim.engine.scenario_definitions"
+    folders = (
+        *(paths.chapters(), paths.results(), paths.scenarios(), paths.build() / "executed"),
+        paths.PACKAGE / "engine" / "scenario_definitions",
+    )
     shown = [
         path
-        for folder in (paths.chapters(), paths.results(), paths.build() / "executed")
+        for folder in folders
         for path in sorted(folder.rglob("*"))
         if path.is_file()
         and not path.name.startswith(".")
+        and path.suffix != ".pyc"
         and path not in (paths.quotes(), paths.claims())
     ]
-    modules = closure("mlsysim.book.page", "mlsysim.book.sphinx_extension")
+    modules = closure(
+        "mlsysim.book.page",
+        "mlsysim.book.sphinx_extension",
+        *(f"{definitions}.{home}" for home in sorted(set(HOMES.values()))),
+    )
     return digest(
         {
             "files": {paths.shown(path): _digest_of(path) for path in shown},

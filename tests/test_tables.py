@@ -16,8 +16,8 @@ from mlsysim import paths
 from mlsysim.artifacts.reading import read
 from mlsysim.book import Code, save_table
 from mlsysim.book.latex import in_text
+from mlsysim.book.markdown import escaped
 from mlsysim.book.numbers import NBSP
-from mlsysim.book.tables import _in_markdown
 from mlsysim.errors import InputError, MlsysimError
 
 NAME = "01_x/table"
@@ -67,7 +67,7 @@ def test_what_a_cell_holds_is_what_every_form_shows() -> None:
 
 @given(st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S")), max_size=20))
 def test_any_text_of_a_cell_survives_markdown(text: str) -> None:
-    table = f"| h |\n| :-- |\n| {_in_markdown(text)} |\n"
+    table = f"| h |\n| :-- |\n| {escaped(text)} |\n"
     assert rows_of(table)[1] == [text]
 
 

@@ -19,7 +19,7 @@ from mlsysim.artifacts.canonical import dumps
 from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.book.cards import Place, Work, basis, card, identity
 from mlsysim.book.pages import pages
-from mlsysim.book.quote_nodes import PLACES
+from mlsysim.book.sphinx_reference import PLACES
 from mlsysim.documents import document, names
 
 __all__ = ["write"]
@@ -79,7 +79,7 @@ def _printed(env: BuildEnvironment) -> list[tuple[str, Place]]:
         number = env.toc_secnumbers.get(page, {}).get("")
         if number:
             title = f"{'.'.join(map(str, number))}. {title}"
-        for key, text, anchor in env.metadata[page].get(PLACES, ()):
+        for key, text, anchor, _ in env.metadata[page].get(PLACES, ()):
             href = f"{page}.html#{anchor}" if anchor else f"{page}.html"
             found.append((key, Place(title, href, text)))
     return found

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from mlsysim import paths
 from mlsysim.errors import InputError
 
-__all__ = ["Cell", "Uses", "chapters", "code_cells", "place", "source", "uses"]
+__all__ = ["Cell", "Uses", "chapters", "code_cells", "place", "source", "tree", "uses"]
 
 _FENCE = re.compile(r"( {0,3})(`{3,}|~{3,}|:{3,}(?=\s*\{))(.*)")
 _COMMENT = re.compile(r" {0,3}<!--")
@@ -133,10 +133,10 @@ def uses(chapter: str, text: str | None = None) -> Uses:
         text = source(chapter)
     found = Uses()
     for cell in code_cells(text):
-        tree = _tree(chapter, cell)
-        nodes = sorted(ast.walk(tree), key=lambda node: getattr(node, "lineno", 0))
+        module = tree(chapter, cell)
+        nodes = sorted(ast.walk(module), key=lambda node: getattr(node, "lineno", 0))
         called = {node.func for node in nodes if isinstance(node, ast.Call)}
-        always = {s.value for s in tree.body if isinstance(s, (ast.Assign, ast.Expr))}
+        always = {s.value for s in module.body if isinstance(s, (ast.Assign, ast.Expr))}
         for node in nodes:
             where = place(chapter, cell.line + getattr(node, "lineno", 1) - 1)
             if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -150,7 +150,7 @@ def uses(chapter: str, text: str | None = None) -> Uses:
     return found
 
 
-def _tree(chapter: str, cell: Cell) -> ast.Module:
+def tree(chapter: str, cell: Cell) -> ast.Module:
     """The cell's syntax tree, with lines that only Jupyter understands left out."""
     for source in (cell.source, _MAGIC.sub(r"\1pass", cell.source)):
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from docutils import nodes
 from sphinx import addnodes
@@ -13,21 +13,26 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxRole
 
 from mlsysim import paths
-from mlsysim.book import latex
+from mlsysim.book import downloads, latex, sphinx_reference
 from mlsysim.book.cells import chapters, place
 from mlsysim.book.execution import executed
 from mlsysim.book.pages import Page
 from mlsysim.book.quotes import Printed
 from mlsysim.book.scanner import MARK, ROLE
+from mlsysim.book.sphinx_reference import Place
 from mlsysim.errors import MlsysimError
 
-__all__ = ["PLACES", "register"]
+__all__ = ["register"]
 
 _LINKS = (nodes.reference, addnodes.pending_xref, addnodes.download_reference)
 
-# Where a page's metadata, which Sphinx keeps from build to build, lists what it prints:
-# (key, printed text, anchor) in the order of the page.
-PLACES = "mlsysim_quotes"
+
+class _Found(NamedTuple):
+    """A quote in the tree: what it asks for, whether it is plain text, and its place."""
+
+    spec: str
+    inert: bool
+    place: Place
 
 
 class quote(nodes.Inline, nodes.TextElement):  # type: ignore[misc]
@@ -50,10 +55,12 @@ class ResolveQuotes(SphinxTransform):
 
     def apply(self, **_options: Any) -> None:
         """Resolve the quotes of one page. Raises MlsysimError with ``chapters/x.md:LINE``."""
+        if sphinx_reference.is_generated(self.env.docname):
+            return
         page = Page(self.env.docname)
         expected = page.quotes
         self.values = {found.spec: value for found, value in expected}
-        self.places: list[tuple[str, str, str]] = []
+        self.places: list[_Found] = []
         seen: Counter[str] = Counter()
         for node in list(self.document.findall(_holds_quotes)):
             if isinstance(node, quote):
@@ -78,7 +85,21 @@ class ResolveQuotes(SphinxTransform):
             self.env.note_dependency(str(paths.artifact(scenario)))
         if page.name in chapters():
             self.env.note_dependency(str(executed(page.name)))
-        self.env.metadata[page.name][PLACES] = self.places
+            self.document.children[-1].append(downloads.box(page.name))
+        self.env.metadata[page.name][sphinx_reference.PLACES] = self._in_order(expected)
+
+    def _in_order(self, expected: Any) -> list[Place]:
+        """The places in the order of the source; formulas and pictures come late in the tree."""
+        by_kind: dict[tuple[str, bool], list[Place]] = {}
+        for found in self.places:
+            by_kind.setdefault((found.spec, found.inert), []).append(found.place)
+        return [by_kind[each.spec, each.where in ("math", "alt")].pop(0) for each, _ in expected]
+
+    def _note(self, node: nodes.Element, spec: str, value: Printed, *, inert: bool = False) -> None:
+        """Remember what is printed where."""
+        sections, anchor = _sections(node), _anchor(node)
+        place = Place(value.key, value.text, anchor, sections)
+        self.places.append(_Found(spec, inert, place))
 
     def _value(self, spec: str, line: int) -> Printed:
         return self.values.get(spec) or Page(self.env.docname).resolve(spec, line)
@@ -92,20 +113,21 @@ class ResolveQuotes(SphinxTransform):
             outer = outer.parent
         heading = isinstance(outer, nodes.title) and isinstance(outer.parent, nodes.section)
         if heading or isinstance(outer, _LINKS):
-            self.places.append((value.key, value.text, _anchor(node)))
+            self._note(node, node["spec"], value)
             node.replace_self(text)
             return
         anchor = f"quote-{value.key}"
         earlier = sum(
-            place == anchor or place.startswith(f"{anchor}:") for *_, place in self.places
+            found.place.anchor == anchor or found.place.anchor.startswith(f"{anchor}:")
+            for found in self.places
         )
         if earlier:
             anchor += f":{earlier + 1}"
-        self.places.append((value.key, value.text, anchor))
         node.children = []
         node += text
         node["ids"] = [anchor]
         node["key"] = value.key
+        self._note(node, node["spec"], value)
 
     def _fill(self, node: nodes.Element) -> list[str]:
         """Plain text for the quotes in alternative text and in formulas; their specs."""
@@ -116,7 +138,7 @@ class ResolveQuotes(SphinxTransform):
             spec = " ".join(role["spec"].split())
             specs.append(spec)
             value = self._value(spec, node.line or 1)
-            self.places.append((value.key, value.text, _anchor(node)))
+            self._note(node, spec, value, inert=True)
             return latex.in_math(value.text) if math else value.text
 
         if math:
@@ -135,6 +157,14 @@ def _holds_quotes(node: nodes.Node) -> bool:
     if isinstance(node, (nodes.math, nodes.math_block)):
         return MARK in node.astext()
     return isinstance(node, quote)
+
+
+def _sections(node: nodes.Element) -> list[str]:
+    """The names of the section that a node is in."""
+    around: nodes.Element | None = node
+    while around is not None and not isinstance(around, nodes.section):
+        around = around.parent
+    return list(around["ids"]) if around is not None else []
 
 
 def _anchor(node: nodes.Element) -> str:

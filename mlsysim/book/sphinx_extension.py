@@ -12,12 +12,19 @@ from pybtex.plugin import find_plugin, register_plugin
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-from mlsysim import files, paths
+from mlsysim import files
 from mlsysim.artifacts.canonical import digest
-from mlsysim.book import card_files, claim_role, notebooks, press, quote_nodes
+from mlsysim.book import (
+    card_files,
+    claim_role,
+    downloads,
+    notebooks,
+    press,
+    quote_nodes,
+    sphinx_reference,
+)
 from mlsysim.book.cells import chapters
 from mlsysim.book.pages import Page
-from mlsysim.documents import names
 
 __all__ = ["read_page", "setup"]
 
@@ -30,6 +37,9 @@ class PageParser(Parser):  # type: ignore[misc]
 
     def parse(self, inputstring: str, document: nodes.document) -> None:
         """Add the page's nodes to `document`."""
+        if sphinx_reference.is_generated(document.settings.env.docname):
+            sphinx_reference.parse(inputstring, document)
+            return
         token = _PAGE.set(document.settings.env.docname)
         try:
             super().parse(inputstring, document)
@@ -48,35 +58,6 @@ def offer_notebook(
     """Let the theme's download button offer the notebook of a chapter."""
     if pagename in chapters():
         context["ipynb_source"] = f"{pagename}.ipynb"
-
-
-def remove_left_behind(app: Sphinx, exception: Exception | None) -> None:
-    """Remove what pages that are gone left in the book: the page, its source, its pictures."""
-    if exception or app.builder.format != "html":
-        return
-    outdir, pictures = Path(app.outdir), {name for _, name in app.env.images.values()}
-    kept = {f"{scenario}.json" for scenario in names("Scenarios")}
-    gone = [path for path in (outdir / "artifacts").glob("*") if path.name not in kept]
-    gone += [path for path in (outdir / "_images").glob("*") if path.name not in pictures]
-    for source in (outdir / "_sources").glob("*.*"):
-        if source.stem not in app.env.found_docs:
-            gone += [source, outdir / f"{source.stem}.html"]
-            gone += [Path(app.doctreedir) / f"{source.stem}.doctree"]
-            gone += [outdir.parent / "jupyter_execute" / f"{source.stem}.ipynb"]  # MyST-NB's
-    for path in gone:
-        path.unlink(missing_ok=True)
-
-
-def copy_downloads(app: Sphinx, exception: Exception | None) -> None:
-    """Put the artifacts and notebooks that pages link to beside the pages."""
-    if exception or app.builder.format != "html":
-        return
-    outdir = Path(app.outdir)
-    for artifact in sorted((paths.results() / "scenarios").glob("*.json")):
-        files.write(outdir / "artifacts" / artifact.name, artifact.read_bytes())
-    for chapter in chapters():
-        notebook = notebooks.resolved(chapter)
-        files.write(outdir / "_sources" / notebook.name, notebook.read_bytes())
 
 
 def contents(app: Sphinx, docname: str) -> str:
@@ -107,11 +88,12 @@ def setup(app: Sphinx) -> dict[str, Any]:
     quote_nodes.register(app)
     claim_role.register(app)
     press.register(app)
+    sphinx_reference.setup(app)
     app.connect("env-get-outdated", outdated)
     app.connect("env-updated", remember)
     app.connect("html-page-context", offer_notebook)
-    app.connect("build-finished", remove_left_behind)
-    app.connect("build-finished", copy_downloads)
+    app.connect("build-finished", downloads.remove_left_behind)
+    app.connect("build-finished", downloads.copy)
     app.connect("build-finished", card_files.write)
     # Each citation asks for this one, and looks through all that is installed unless it is known.
     register_plugin("pybtex.backends", "plaintext", find_plugin("pybtex.backends", "plaintext"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlsysim import files, units
 from mlsysim.book import latex
+from mlsysim.book.markdown import code, escaped, in_cell
 from mlsysim.book.numbers import format_number
 from mlsysim.book.products import cell_value, csv_text, header, table_files
 from mlsysim.book.quotes import Printed
@@ -108,15 +109,19 @@ def _cell(value: Any, format: str, place: str) -> _Cell:  # noqa: A002  what the
     if isinstance(value, Printed):
         is_number = not isinstance(value.value, (bool, str))
         exact = (_word(value.value), value.unit)
-        return _Cell(exact, _in_markdown(value.text), latex.in_text(value.text), is_number)
+        return _Cell(exact, escaped(value.text), latex.in_text(value.text), is_number)
     if isinstance(value, Code):
-        code = f"`{value.text}`".replace("|", "\\|")
-        return _Cell((value.text,), code, rf"\texttt{{{latex.in_text(value.text)}}}", False)
+        return _Cell(
+            (value.text,),
+            in_cell(code(value.text)),
+            rf"\texttt{{{latex.in_text(value.text)}}}",
+            False,
+        )
     if isinstance(value, (bool, str)):
         text = _word(value)
         if "\n" in text:
             raise InputError(f"{place}: {text!r} has more than one line")
-        return _Cell((text,), _in_markdown(text), latex.in_text(text), False)
+        return _Cell((text,), escaped(text), latex.in_text(text), False)
     if not isinstance(value, (int, float)):
         raise InputError(
             f"{place}: {type(value).__name__}: expected a text, a number, or artifact.quote(...)"
@@ -130,20 +135,11 @@ def _cell(value: Any, format: str, place: str) -> _Cell:  # noqa: A002  what the
         text = format_number(value, format)
     except MlsysimError as error:
         raise type(error)(f"{place}: {error}") from None
-    return _Cell((value,), _in_markdown(text), latex.in_text(text), True)
+    return _Cell((value,), escaped(text), latex.in_text(text), True)
 
 
 def _word(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
-
-
-def _in_markdown(text: str) -> str:
-    r"""`text` so that MyST prints it as it is in a pipe table.
-
-    >>> _in_markdown("a_b | 5 $")
-    'a\\_b \\| 5 \\$'
-    """
-    return "".join(f"\\{sign}" if sign in "\\`*_{}[]<>#|~^$&" else sign for sign in text)
 
 
 def _csv(table: dict[str, list[_Cell]]) -> str:
@@ -165,7 +161,7 @@ def _right(cells: list[_Cell]) -> bool:
 def _markdown(table: dict[str, list[_Cell]]) -> str:
     """A pipe table, without padding, so that one longer cell changes one line."""
     rows = [
-        [_in_markdown(name) for name in table],
+        [escaped(name) for name in table],
         ["--:" if _right(cells) else ":--" for cells in table.values()],
         *([cell.markdown for cell in row] for row in zip(*table.values(), strict=True)),
     ]

@@ -77,6 +77,14 @@ class PublishedStepFitScenario(Scenario):
     not know, so they leave the fit together when a source is left out.
 
     Excludes: the runs that `aside` names, which stay a check.
+
+    Derivation: mlsysim.solvers.fitting.least_squares over the published steps, each solved by
+    mlsysim.solvers.DistributedModel, whose docstring states equations and sources.
+
+    >>> from mlsysim import Scenarios
+    >>> case = Scenarios.PublishedStepFit
+    >>> sorted(case.matrix_efficiency)
+    ['A100_SXM_80GB', 'H100_SXM']
     """
 
     solvers: ClassVar[tuple[type, ...]] = (DistributedModel,)

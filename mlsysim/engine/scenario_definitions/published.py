@@ -36,6 +36,14 @@ class PublishedStepTimesScenario(Scenario):
     was read keeps the 12 bytes a parameter of mixed-precision Adam.
 
     Excludes: the scatter between two measurements of one layout, which the table shows.
+
+    Derivation: each row gives the arguments of mlsysim.solvers.DistributedModel.solve, whose
+    docstring states equations and sources; errors are those of mlsysim.solvers.statistics.
+
+    >>> from mlsysim import Scenarios
+    >>> case = Scenarios.PublishedStepTimes
+    >>> case.run_count["narayanan2021"]
+    10
     """
 
     solvers: ClassVar[tuple[type, ...]] = (DistributedModel,)

@@ -1,0 +1,234 @@
+"""The generated pages of the book, written into build/reference for Sphinx to read.
+
+Their names are reference/index, reference/numbers, reference/scenarios, reference/scenarios/NAME,
+reference/classes and reference/classes/KIND.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from mlsysim import files, paths
+from mlsysim.artifacts.canonical import digest
+from mlsysim.artifacts.lock import Ingredients, ingredients
+from mlsysim.artifacts.reading import Artifact, read
+from mlsysim.book import cells
+from mlsysim.book.markdown import escaped, prose, table, value
+from mlsysim.book.numbers_index import Record, numbers_page
+from mlsysim.book.provenance import Product, products
+from mlsysim.book.reference_classes import class_page, link_to
+from mlsysim.book.reference_scenarios import Told, scenario_page
+from mlsysim.documents import Document, document, names
+from mlsysim.engine.scenario import Scenario
+from mlsysim.engine.scenario_types import KINDS
+from mlsysim.outputs import summary_of
+
+__all__ = ["FOLDER", "is_listed", "pages", "records", "source", "write"]
+
+FOLDER = "reference"
+_ENTRY = """\
+# Reference
+
+Every number of the book belongs to a named scenario, and every scenario to a class.
+
+- {doc}`scenarios`: a page for each says what it gives, what it rests on, and who uses it.
+- {doc}`classes`: a page for each states its formulas, and the inputs that it needs.
+- {doc}`numbers`: every number that the book prints, with the places."""
+_SCENARIOS = """\
+# Scenarios
+
+A scenario is declared once, in a file of its own, and solved into an artifact that all chapters
+read."""
+_CLASSES = """\
+# Classes of scenarios
+
+A class says which inputs a scenario of its kind declares, and by which formulas its outputs follow.
+The full name of each ends in `Scenario`."""
+
+
+def is_listed() -> bool:
+    """Whether chapters/index.md lists the generated pages; a book that does not has none."""
+    text = files.read(paths.chapters() / "index.md").decode()
+    return re.search(rf"^{FOLDER}/index", text, re.MULTILINE) is not None
+
+
+def source(name: str) -> Path:
+    """The file of a generated page."""
+    return paths.build() / f"{name}.md"
+
+
+def write() -> dict[str, Path]:
+    """Write every page that changed, remove those that are gone; the file of each page by name."""
+    made = pages()
+    kept = {name: source(name) for name in made}
+    for path in sorted((paths.build() / FOLDER).rglob("*.md")):
+        if path not in kept.values():
+            path.unlink()
+    for name, path in kept.items():
+        files.write(path, made[name])
+    return kept
+
+
+def pages() -> dict[str, str]:
+    """The text of every generated page by its name."""
+    artifacts = {name: read(name) for name in names("Scenarios")}
+    documents = {name: document(f"Scenarios.{name}") for name in artifacts}
+    quoted = records(artifacts)
+    reads, shown = _chapters()
+    made = {**_entries(artifacts), f"{FOLDER}/numbers": numbers_page(quoted)}
+    for name, artifact in artifacts.items():
+        printed: dict[str, int] = {}
+        for record in quoted:
+            if record.key.partition(".")[0] == name:
+                printed[record.page] = printed.get(record.page, 0) + 1
+        told = Told(
+            purpose=_purpose(name),
+            **_derivation(name),
+            **_made_from(documents[name], artifact),
+            printed=printed,
+            products={
+                chapter: [product for product in shown[chapter] if name in product.scenarios]
+                for chapter, read_there in reads.items()
+                if name in read_there
+            },
+            used_by=tuple(
+                other
+                for other, its in documents.items()
+                if f"Scenarios.{name}" in {_derivation(other)["base"], *_referred(its)}
+            ),
+        )
+        made[f"{FOLDER}/scenarios/{name}"] = scenario_page(artifact.content, told)
+    for kind, cls in KINDS.items():
+        named = [artifact for artifact in artifacts.values() if artifact.kind == kind]
+        made[f"{FOLDER}/classes/{kind}"] = class_page(cast("type[Scenario]", cls), named)
+    return made
+
+
+def records(artifacts: Mapping[str, Artifact]) -> list[Record]:
+    """Every record of results/quotes.json, with the exact value of its key."""
+    content = json.loads(files.read(paths.quotes()) or b"{}")
+    order = [*cells.chapters(), *sorted(set(content) - set(cells.chapters()))]
+    made = []
+    for page in order:
+        for number, quote in enumerate(content.get(page, []), start=1):
+            name, _, key = quote["key"].partition(".")
+            artifact = artifacts[name]
+            full = artifact.resolve(key)
+            whole = full if _is_of_the_registry(full) else f"{name}.{full}"
+            made.append(
+                Record(
+                    page=page,
+                    number=number,
+                    key=quote["key"],
+                    spec=quote["spec"],
+                    printed=quote["printed"],
+                    full=whole.removeprefix("Scenarios."),
+                    exact=value(artifact.entry(full)),
+                )
+            )
+    return made
+
+
+def _is_of_the_registry(full: str) -> bool:
+    return full.startswith(("Hardware.", "Models.", "Fleets.", "Scenarios."))
+
+
+def _chapters() -> tuple[dict[str, set[str]], dict[str, list[Product]]]:
+    """What each chapter reads, and what it makes of it."""
+    reads, shown = {}, {}
+    for chapter in cells.chapters():
+        text = (paths.chapters() / f"{chapter}.md").read_text(encoding="utf-8")
+        reads[chapter] = set(cells.uses(chapter, text).reads)
+        shown[chapter] = products(chapter, text)
+    return reads, shown
+
+
+def _declaration(name: str) -> str:
+    return (paths.scenarios() / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def _purpose(name: str) -> str:
+    """The comment at the head of a scenario's file, which says what the scenario is for."""
+    lines = []
+    for line in _declaration(name).splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.lstrip("#").strip())
+    return " ".join(lines)
+
+
+def _derivation(name: str) -> dict[str, Any]:
+    """The base that a scenario's file names, and the fields that the file gives itself."""
+    import tomllib
+
+    raw = tomllib.loads(_declaration(name))
+    base = raw.get("base", "")
+    own = [key for key, value in raw.items() if isinstance(value, dict)] if base else []
+    return {"base": base, "own": tuple(own)}
+
+
+def _made_from(told: Document, artifact: Artifact) -> dict[str, Any]:
+    """The ingredients of an artifact, as results/artifacts.lock records them."""
+    made: Ingredients = ingredients(told)
+    digests = {
+        "inputs, with their sources": made.inputs,
+        "code and libraries": made.code,
+        "artifact": digest(files.read(paths.artifact(artifact.name))),
+    }
+    if "table" in artifact.content:
+        digests["table"] = artifact.content["table"]["digest"]
+    return {"ingredients": dict(made.parts), "digests": digests}
+
+
+def _referred(told: Document) -> Iterator[str]:
+    """The full names that the fields of a scenario refer to themselves."""
+    todo: list[Any] = list(told.fields.values())
+    while todo:
+        leaf = todo.pop()
+        if isinstance(leaf.get("value"), str):
+            yield leaf["value"]
+        elif "value" not in leaf:
+            todo += leaf.values()
+
+
+def _entries(artifacts: Mapping[str, Artifact]) -> dict[str, str]:
+    """The pages that lead to all others: of all, of the scenarios, of the classes."""
+    scenarios = [
+        [link_to(name), f"{{doc}}`{_short(each.kind)} <classes/{each.kind}>`", escaped(each.title)]
+        for name, each in artifacts.items()
+    ]
+    classes = [
+        [f"{{doc}}`{_short(kind)} <classes/{kind}>`", prose(summary_of(cls))]
+        for kind, cls in KINDS.items()
+    ]
+    texts = {
+        "index": [
+            _ENTRY,
+            _contents(["scenarios", "classes"]),
+        ],
+        "scenarios": [
+            _SCENARIOS,
+            table(["Name", "Class", "What it is"], scenarios),
+            _contents([f"scenarios/{name}" for name in artifacts]),
+        ],
+        "classes": [
+            _CLASSES,
+            table(["Class", "What it is"], classes),
+            _contents([f"classes/{kind}" for kind in KINDS]),
+        ],
+    }
+    return {f"{FOLDER}/{name}": "\n\n".join(parts) + "\n" for name, parts in texts.items()}
+
+
+def _short(kind: str) -> str:
+    return kind.removesuffix("Scenario")
+
+
+def _contents(listed: list[str]) -> str:
+    """What the sidebar shows below a page."""
+    lines = "\n".join(listed)
+    return f"```{{toctree}}\n:hidden:\n\n{lines}\n```"
