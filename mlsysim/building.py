@@ -164,6 +164,7 @@ def _book_code() -> dict[str, str]:
         "mlsysim.book.tables",
         "mlsysim.book.figures",
         "mlsysim.book.execution",
+        "mlsysim.book.host",
     )
     found = {name: each.digest for name, each in modules.items()}
     return found | {"requirements": _digest_of(paths.requirements())}

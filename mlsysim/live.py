@@ -8,6 +8,7 @@ is shown on it, and the loop goes on.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -166,8 +167,15 @@ def said(output: str) -> str:
 
     >>> said("solved DenseLLMReplica\nmlsysim: chapters/02_memory.md:9: NameError\n")
     'mlsysim: chapters/02_memory.md:9: NameError'
+    >>> said("mlsysim: One: scenarios/A.toml: no\nmlsysim: Two: scenarios/A.toml: no\n")
+    'mlsysim: scenarios/A.toml: no'
     """
-    lines = [line.rstrip() for line in output.splitlines() if line.strip()]
+    lines: list[str] = []
+    for line in filter(str.strip, output.splitlines()):
+        # A mistake in one scenario is told once more for each that refers to it.
+        reason = re.sub(r"^mlsysim: \w+: (?=scenarios/)", "mlsysim: ", line.rstrip())
+        if reason not in lines:
+            lines.append(reason)
     first = next((n for n, line in enumerate(lines) if line.startswith("mlsysim: ")), 0)
     return "\n".join(lines[first:])
 

@@ -17,15 +17,15 @@ from mlsysim.artifacts.canonical import digest
 from mlsysim.artifacts.lock import Ingredients, ingredients
 from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.book import cells
-from mlsysim.book.markdown import escaped, prose, table, value
+from mlsysim.book.markdown import value
 from mlsysim.book.numbers_index import Record, numbers_page
 from mlsysim.book.product_uses import Product, products
-from mlsysim.book.reference_classes import class_page, link_to
+from mlsysim.book.reference_classes import class_page
+from mlsysim.book.reference_entries import entry_pages
 from mlsysim.book.reference_scenarios import Told, scenario_page
 from mlsysim.documents import Document, document, names
 from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_types import HOMES, KINDS
-from mlsysim.outputs import summary_of
 
 __all__ = [
     "FOLDER",
@@ -40,24 +40,6 @@ __all__ = [
 ]
 
 FOLDER = "reference"
-_ENTRY = """\
-# Reference
-
-Every number of the book belongs to a named scenario, and every scenario to a class.
-
-- {doc}`scenarios`: a page for each says what it gives, what it rests on, and who uses it.
-- {doc}`classes`: a page for each states its formulas, and the inputs that it needs.
-- {doc}`numbers`: every number that the book prints, with the places."""
-_SCENARIOS = """\
-# Scenarios
-
-A scenario is declared once, in a file of its own, and solved into an artifact that all chapters
-read."""
-_CLASSES = """\
-# Classes of scenarios
-
-A class says which inputs a scenario of its kind declares, and by which formulas its outputs follow.
-The full name of each ends in `Scenario`."""
 
 
 def is_listed() -> bool:
@@ -105,7 +87,7 @@ def pages() -> dict[str, str]:
     documents = {name: document(f"Scenarios.{name}") for name in artifacts}
     quoted = records(artifacts)
     reads, shown = _chapters()
-    made = {**_entries(artifacts), f"{FOLDER}/numbers": numbers_page(quoted)}
+    made = {**entry_pages(artifacts), f"{FOLDER}/numbers": numbers_page(quoted)}
     for name, artifact in artifacts.items():
         printed: dict[str, int] = {}
         for record in quoted:
@@ -225,42 +207,3 @@ def _referred(told: Document) -> Iterator[str]:
             yield leaf["value"]
         elif "value" not in leaf:
             todo += leaf.values()
-
-
-def _entries(artifacts: Mapping[str, Artifact]) -> dict[str, str]:
-    """The pages that lead to all others: of all, of the scenarios, of the classes."""
-    scenarios = [
-        [link_to(name), f"{{doc}}`{_short(each.kind)} <classes/{each.kind}>`", escaped(each.title)]
-        for name, each in artifacts.items()
-    ]
-    classes = [
-        [f"{{doc}}`{_short(kind)} <classes/{kind}>`", prose(summary_of(cls))]
-        for kind, cls in KINDS.items()
-    ]
-    texts = {
-        "index": [
-            _ENTRY,
-            _contents(["scenarios", "classes"]),
-        ],
-        "scenarios": [
-            _SCENARIOS,
-            table(["Name", "Class", "What it is"], scenarios),
-            _contents([f"scenarios/{name}" for name in artifacts]),
-        ],
-        "classes": [
-            _CLASSES,
-            table(["Class", "What it is"], classes),
-            _contents([f"classes/{kind}" for kind in KINDS]),
-        ],
-    }
-    return {f"{FOLDER}/{name}": "\n\n".join(parts) + "\n" for name, parts in texts.items()}
-
-
-def _short(kind: str) -> str:
-    return kind.removesuffix("Scenario")
-
-
-def _contents(listed: list[str]) -> str:
-    """What the sidebar shows below a page."""
-    lines = "\n".join(listed)
-    return f"```{{toctree}}\n:hidden:\n\n{lines}\n```"

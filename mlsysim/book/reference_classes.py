@@ -10,11 +10,11 @@ from typing import Any, get_type_hints
 
 from mlsysim.artifacts.reading import Artifact
 from mlsysim.book.markdown import block, code, prose, table, under
+from mlsysim.book.reference_examples import example_of, returned
 from mlsysim.engine.scenario import Scenario
 from mlsysim.outputs import Output, equation_of, outputs, section_of, summary_of
-from mlsysim.units import Quantity, unit
 
-__all__ = ["class_page", "example_of", "link_to", "properties"]
+__all__ = ["class_page", "link_to", "properties"]
 
 _SECTIONS = ("Equation", "Assumptions", "Excludes", "Derivation", "References")
 _CONSTRUCT = (
@@ -113,26 +113,6 @@ def _references(cls: type[Scenario], cited: Iterable[str]) -> Iterator[str]:
     keys = ",".join(cited)
     if keys:
         yield f"**Sources** of the inputs of its named scenarios: {{cite:t}}`{keys}`."
-
-
-def example_of(cls: type[Scenario], artifacts: Sequence[Artifact] = ()) -> str:
-    """What one types to get an output of a named scenario, and what Python answers.
-
-    The docstring's own example, then the first outputs that are one value with a unit; `artifacts`
-    are those of the scenarios of this class. Empty if there is neither.
-    """
-    lines = inspect.cleandoc(cls.__doc__ or "").splitlines()
-    first = next((n for n, line in enumerate(lines) if line.startswith(">>> ")), len(lines))
-    shown = "\n".join(lines[first:]).strip()
-    single = [each.name for each in outputs(cls) if _returned(each.compute) == "Quantity"]
-    for name in single[:2] if artifacts else ():
-        told = artifacts[0].outputs[name]
-        if not shown:
-            shown = ">>> from mlsysim import Scenarios"
-        value = f"Scenarios.{artifacts[0].name}.{name}.to('{told['unit']}')"
-        printed = Quantity(told["value"], unit(told["unit"]))
-        shown += f"\n>>> f\"{{{value}:.4g~}}\"\n'{printed:.4g~}'"
-    return shown.strip()
 
 
 def _example(cls: type[Scenario], artifacts: Sequence[Artifact]) -> Iterator[str]:
@@ -241,13 +221,8 @@ def _inner(output: Output[Any]) -> list[str]:
     ]
 
 
-def _returned(compute: Any) -> str:
-    """The type that a property is annotated with."""
-    return str(inspect.get_annotations(compute).get("return", ""))
-
-
 def _property(cls: type[Scenario], name: str, member: Any) -> list[str]:
-    kind = _returned(member.compute if isinstance(member, Output) else member.fget)
+    kind = returned(member.compute if isinstance(member, Output) else member.fget)
     lines = [f"Type: {code(kind)}."] if kind else []
     if _unit(member):
         lines.append(f"Unit: {code(_unit(member))}.")

@@ -131,7 +131,9 @@ class ResolvePlaces(SphinxPostTransform):
         found = [numbers[f"#{each}"] for each in names if f"#{each}" in numbers]
         if not found and "" in numbers:
             found = [numbers[""]]
-        return ".".join(map(str, found[0])) if found else self.env.titles[page].astext()
+        if found:
+            return ".".join(map(str, found[0]))
+        return "first page" if page == self.config.root_doc else self.env.titles[page].astext()
 
     def _relative(self, page: str) -> str:
         return str(self.app.builder.get_relative_uri(self.env.docname, page))
