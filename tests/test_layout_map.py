@@ -165,10 +165,10 @@ def test_a_cell_in_which_nothing_fits_says_what_its_leanest_layout_lacks(
 
 def test_the_counts_of_the_map_add_up(atlas: LayoutMapScenario) -> None:
     assert sum(atlas.cells_by_state.values()) == atlas.cells == len(atlas.table()) == 64
-    assert atlas.cells_by_state["fits"] == len(atlas.step_time_at) == len(atlas.idle_at)
+    assert atlas.cells_by_state["fits"] == len(atlas.step_time_at)
     assert atlas.cells_by_state["too_large"] == len(atlas.lacking_at)
     assert atlas.idle_at["tp8_pp96"] == 1024 - 8 * 96
-    assert atlas.idle_at["tp8_pp8"] == 0
+    assert "tp8_pp8" not in atlas.idle_at
 
 
 def test_the_rules_of_thumb_hold_in_the_ledger_where_stages_are_equal(

@@ -163,7 +163,7 @@ def test_a_depth_whose_replicas_do_not_divide_the_batch_says_so_in_place_of_numb
     assert rows[1]["fits"]
     assert "96 layers" in rows[2]["reason"]
     assert [*rows[0]] == [*rows[1]] == [*rows[2]]
-    assert [*sharded((3, 8), "1").step_time] == ["p8_zero1"]
+    assert [*sharded((3, 8), (1,)).step_time] == ["p8_zero1"]
 
 
 # By what is recomputed.

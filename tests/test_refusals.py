@@ -61,6 +61,9 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "quantity_negative": ("bytes_per_param = -16 B", "more than 0 B"),
     "quantity_for_number": ("local_efficiency = '70 s'", "expected a number"),
     # Lists of numbers.
+    "list_for_a_count": ("batch_divisor = [512]", "a whole number"),
+    "list_for_a_reference": ("fleet = ['Fleets.DGX_H100_1024']", "expected a Fleet"),
+    "list_of_lists": ("depths.value = [[8]]", "a list of these"),
     "interleavings_twice": ("interleavings: 1 after 2", "rise"),
     "depths_in_a_text": ("depths = '4, 8'", "a list of whole numbers", "[1, 2, 4]"),
     "zero_stage_unknown": ("zero_stage = 4", "0, 1, 2, 3"),

@@ -66,7 +66,10 @@ class ActivationMemoryScenario(Scenario):
 
     @output("GB")
     def activations(self) -> dict[str, Quantity]:
-        """Activations on the fullest accelerator. Equation: DistributedModel.solve(...)."""
+        """Activations on the fullest accelerator.
+
+        Equation: total memory - state, of DistributedModel.solve(...).
+        """
         return {_policy(row): gigabytes(row["activations_gb"]) for row in self._rows}
 
     @output("GB")

@@ -86,7 +86,10 @@ class PipelineBubbleScenario(Scenario):
 
     @output("GB")
     def activations(self) -> dict[str, Quantity]:
-        """Activations on the fullest accelerator. Equation: DistributedModel.solve(...)."""
+        """Activations on the fullest accelerator.
+
+        Equation: total memory - state, of DistributedModel.solve(...).
+        """
         return {_key(row): gigabytes(row["activations_gb"]) for row in self._rows}
 
     @output("s")

@@ -52,7 +52,8 @@ class StepCollectivesScenario(Scenario):
     def link_rate(self) -> dict[str, Quantity]:
         """Bytes a second that one accelerator sends in a large collective, one direction.
 
-        Equation: Fleet.links; line rate * efficiency, of the links inside a node and of the ports.
+        Equation: line rate * efficiency of an accelerator's links, and of the node's ports over its
+        accelerators.
         """
         links = self._inputs.links
         return {
@@ -108,8 +109,8 @@ class StepCollectivesScenario(Scenario):
     def sent(self) -> dict[str, Quantity]:
         """Bytes that one accelerator sends in a step.
 
-        Equation: count * message * (2 (n - 1) / n of n members, inside a node and then between
-        nodes; 1 of neighbors).
+        Equation: count * message * 2 ((i - 1) / i + (n - 1) / (i n)), with i of the members in each
+        of n nodes; count * message between neighbors.
         """
         return {name: gigabytes(each.times * each.sent / 1e9) for name, each in self._found.items()}
 
@@ -162,8 +163,8 @@ class StepCollectivesScenario(Scenario):
     def reduction_window(self) -> Quantity:
         """Last backward pass of the first stage, the only time behind which gradients can travel.
 
-        Equation: layers of the stage * backward pass of a layer and microbatch; of as many
-        microbatches as there are stages in an interleaved schedule.
+        Equation: layers of the stage * backward pass of a layer and microbatch, and that of an
+        output head on it; of as many microbatches as there are stages in an interleaved schedule.
         """
         return seconds(self._window()[0])
 

@@ -42,12 +42,15 @@ class LayoutChoicesScenario(Scenario):
 
     @output()
     def fitting(self) -> int:
-        """Layouts that exist and fit. Equation: count."""
+        """Layouts that exist and fit. Equation: count(memory <= capacity)."""
         return int(self._all["feasible"].sum())
 
     @output()
     def faster_than_step(self) -> int:
-        """Layouts that fit and are faster than the step's own. Equation: count."""
+        """Layouts that fit and are faster than the step's own.
+
+        Equation: count(step time < that of the step).
+        """
         time = self._all["step_time"]
         return int((self._all["feasible"] & (time < self._own)).sum())
 
@@ -122,7 +125,10 @@ class LayoutChoicesScenario(Scenario):
 
     @output()
     def rescued_by_recomputation(self) -> int:
-        """Layouts that fit with full recomputation and not without any. Equation: count."""
+        """Layouts that fit with full recomputation and not without any.
+
+        Equation: count(memory, full <= capacity < memory, none).
+        """
         return int(self._rescued().sum())
 
     @output("s")

@@ -61,12 +61,18 @@ class LayoutEvidenceScenario(Scenario):
 
     @output("s")
     def run_layout_time(self) -> Quantity:
-        """Time of the step with that layout. Equation: DistributedModel.solve(...)."""
+        """Time of the step with that layout.
+
+        Equation: DistributedModel.solve(...).step_latency_total.
+        """
         return seconds(float(self._all["step_time"][self._of_run]))
 
     @output("GB")
     def run_layout_memory(self) -> Quantity:
-        """Memory of the step with that layout. Equation: DistributedModel.solve(...)."""
+        """Memory of the step with that layout.
+
+        Equation: state_memory + activation_memory of DistributedModel.solve(...).
+        """
         return gigabytes(float(self._all["memory"][self._of_run]) / 1e9)
 
     @output("%")
@@ -76,7 +82,10 @@ class LayoutEvidenceScenario(Scenario):
 
     @output()
     def beaten_by(self) -> int:
-        """Layouts that are both faster and smaller than that of the run. Equation: count."""
+        """Layouts that are both faster and smaller than that of the run.
+
+        Equation: count(step time < run_layout_time, memory < run_layout_memory).
+        """
         found, i = self._all, self._of_run
         better = (found["step_time"] < found["step_time"][i]) & (
             found["memory"] < found["memory"][i]

@@ -130,11 +130,11 @@ class LayoutMapScenario(Scenario):
 
     @output()
     def idle_at(self) -> dict[str, int]:
-        """Accelerators of the fleet that belong to no replica, in each cell.
+        """Accelerators of the fleet that belong to no replica, in each cell that leaves any.
 
         Equation: accelerators - tensor * context * pipeline * data.
         """
-        return {_cell(row): row["idle"] for row in self._fitting()}
+        return {_cell(row): row["idle"] for row in self._fitting() if row["idle"]}
 
     @output("GB")
     def lacking_at(self) -> dict[str, Quantity]:

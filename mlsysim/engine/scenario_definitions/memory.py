@@ -49,12 +49,16 @@ class MemoryByDepthScenario(Scenario):
 
     @output("GB")
     def capacity(self) -> Quantity:
-        """Memory of the accelerator. Equation: memory_capacity of the node's accelerator."""
+        """Memory of the accelerator. Equation: step.fleet.node.accelerator.memory_capacity."""
         return gigabytes(self._capacity_gb)
 
     @output("param")
     def layer_parameters(self) -> int:
-        """Parameters of a layer. Equation: counted from the architecture."""
+        """Parameters of a layer.
+
+        Equation: 2 h^2 + 2 h k + 2 h f (3 h f if gated) + norms and biases, with h the hidden
+        size, k the key width and f the inner width of the MLP.
+        """
         return self.step.replica.workload.layer_parameters
 
     @output("param")

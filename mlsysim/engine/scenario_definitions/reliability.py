@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from mlsysim.declared import declared, record
 from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_definitions.published_runs import PublishedInterruptionsScenario
+from mlsysim.engine.scenario_definitions.reliability_rows import at_best, over_interval
 from mlsysim.errors import InputError
 from mlsysim.outputs import output
 from mlsysim.quantities import percent, seconds
@@ -227,7 +227,7 @@ class FleetReliabilityScenario(Scenario):
     def feasibility(self) -> str:
         """How a checkpoint compares with the time between interruptions."""
         return (
-            f"a checkpoint of {self._fleet.write:.3g} s fits many times into the "
+            f"a checkpoint takes {self._fleet.write:.3g} s of the "
             f"{self._fleet.between / 3600:.3g} h between interruptions"
         )
 
@@ -237,23 +237,15 @@ class FleetReliabilityScenario(Scenario):
 
     def table(self) -> Sequence[Mapping[str, Any]]:
         """Shares of the time: over the interval, and over the fleet's size for two storages."""
-        return [*self._over_interval(), *self._over_size()]
-
-    def _over_interval(self) -> Iterator[Mapping[str, Any]]:
-        """Four intervals a doubling, either way of Young's."""
-        interval = self._fleet.young_interval
-        quarter = math.sqrt(math.sqrt(2))
-        for _ in range(4 * self.interval_doublings):
-            interval = interval / quarter
-        for _ in range(8 * self.interval_doublings + 1):
-            yield _row("interval", self.accelerators, self._fleet, interval)
-            interval = interval * quarter
-
-    def _over_size(self) -> Iterator[Mapping[str, Any]]:
-        for name, storage in (("storage grows", 0), ("storage shared", self.accelerators)):
-            for n in self._sizes():
-                fleet = self._of_size(n, storage or n)
-                yield _row(name, n, fleet, fleet.daly_interval)
+        series = {"storage grows": 0, "storage shared": self.accelerators}
+        return [
+            *over_interval(self.accelerators, self._fleet, self.interval_doublings),
+            *(
+                at_best(name, n, self._of_size(n, storage or n))
+                for name, storage in series.items()
+                for n in self._sizes()
+            ),
+        ]
 
     def _sizes(self) -> list[int]:
         sizes = [self.smallest_fleet]
@@ -295,19 +287,3 @@ class FleetReliabilityScenario(Scenario):
 
     def _checkpoint_bytes(self) -> float:
         return to_si(self.workload.parameters) * to_si(self.checkpoint_bytes_per_param)
-
-
-def _row(series: str, accelerators: int, fleet: Interrupted, interval: float) -> dict[str, Any]:
-    """A row of the table: the case, its shares in percent, and the first order beside them."""
-    return {
-        "series": series,
-        "accelerators": accelerators,
-        "mean_time_between_h": fleet.between / 3600,
-        "checkpoint_s": fleet.write,
-        "interval_min": interval / 60,
-        **{
-            f"{name}_percent": 100 * share
-            for name, share in fleet.shares(interval)._asdict().items()
-        },
-        "first_order_waste_percent": 100 * fleet.waste(interval),
-    }

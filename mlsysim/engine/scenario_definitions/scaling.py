@@ -77,12 +77,15 @@ class FleetScalingScenario(Scenario):
 
     @output()
     def largest_fleet(self) -> int:
-        """The largest size that works. Equation: max(size) over sizes with a layout that fits."""
+        """The largest size that works. Equation: max(size : a layout fits)."""
         return int(self._working()[-1]["accelerators"])
 
     @output()
     def smallest_fleet(self) -> int:
-        """The smallest size that works, to which the others are compared. Equation: min(size)."""
+        """The smallest size that works, to which the others are compared.
+
+        Equation: min(size : a layout fits).
+        """
         return int(self._working()[0]["accelerators"])
 
     @output()
@@ -198,11 +201,6 @@ class FleetScalingScenario(Scenario):
         return {
             key: seconds(row["accelerators"] * row["step_time_s"]) for key, row in self._by_size()
         }
-
-    @property
-    def feasible(self) -> bool:
-        """Whether every size works. Equation: no row of the table has a reason against it."""
-        return True
 
     @property
     def feasibility(self) -> str:
