@@ -120,7 +120,7 @@ class Interrupted(NamedTuple):
 
     >>> run = Interrupted(write=2.0, restart=5.0, between=100.0)
     >>> run.young_interval, round(run.best.progress, 4)
-    (20.0, 0.7733)
+    (20.0, 0.7734)
     """
 
     write: float

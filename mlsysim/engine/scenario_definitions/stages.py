@@ -66,6 +66,14 @@ class StageSplitScenario(Scenario):
         return {_key(row): percent(row["waiting"]) for row in self._rows}
 
     @output("%")
+    def simulated_apart(self) -> dict[str, Quantity]:
+        """How much longer the simulated time is than the closed form, but for rounding.
+
+        Equation: makespan / closed_form - 1.
+        """
+        return {_key(row): percent(row["apart"]) for row in self._rows}
+
+    @output("%")
     def most_apart(self) -> Quantity:
         """The largest difference between simulated time and closed form, but for rounding.
 
