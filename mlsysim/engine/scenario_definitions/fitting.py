@@ -10,6 +10,7 @@ from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_definitions.published import PublishedStepTimesScenario
 from mlsysim.engine.scenario_definitions.published_rows import Run
 from mlsysim.outputs import output
+from mlsysim.quantities import percent
 from mlsysim.registry.types import Accelerator
 from mlsysim.solvers import DistributedModel
 from mlsysim.solvers.fitting import least_squares
@@ -159,7 +160,7 @@ class PublishedStepFitScenario(Scenario):
         Equation: mean(|predicted / measured - 1|) of its runs, with constants from all other
         sources.
         """
-        return {source: _percent(mean(_absolute(*each))) for source, each in self._left_out()}
+        return {source: percent(mean(_absolute(*each))) for source, each in self._left_out()}
 
     @property
     def feasible(self) -> bool:
@@ -211,8 +212,8 @@ class PublishedStepFitScenario(Scenario):
     @staticmethod
     def _with_all(found: dict[str, list[float]]) -> dict[str, Quantity]:
         everything = [error for errors in found.values() for error in errors]
-        return {name: _percent(mean(errors)) for name, errors in found.items()} | {
-            "all": _percent(mean(everything))
+        return {name: percent(mean(errors)) for name, errors in found.items()} | {
+            "all": percent(mean(everything))
         }
 
 
@@ -240,7 +241,3 @@ def _committed(run: Run) -> tuple[float, ...]:
         accelerator.memory_efficiency,
         accelerator.overlap_exposure,
     )
-
-
-def _percent(share: float) -> Quantity:
-    return Quantity(100 * share, unit("%"))
