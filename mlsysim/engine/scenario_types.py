@@ -102,7 +102,6 @@ HOMES = {
     "MemoryByDepthScenario": "memory",
     "NodeLinkSweepScenario": "links",
     "PeakUseScenario": "peak_use",
-    "PipelineBubbleScenario": "schedule",
     "PipelineBubbleScenario": "bubbles",
     "PipelineScheduleScenario": "schedule",
     "PublishedInterruptionsScenario": "published_runs",
