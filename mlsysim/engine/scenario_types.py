@@ -50,6 +50,9 @@ if TYPE_CHECKING:
     from mlsysim.engine.scenario_definitions.memory import (
         ShardedStateScenario as ShardedStateScenario,
     )
+    from mlsysim.engine.scenario_definitions.peak_use import (
+        PeakUseScenario as PeakUseScenario,
+    )
     from mlsysim.engine.scenario_definitions.published import (
         PublishedStepTimesScenario as PublishedStepTimesScenario,
     )
@@ -98,6 +101,7 @@ HOMES = {
     "MeasuredScalingScenario": "measured_scaling",
     "MemoryByDepthScenario": "memory",
     "NodeLinkSweepScenario": "links",
+    "PeakUseScenario": "peak_use",
     "PipelineBubbleScenario": "bubbles",
     "PipelineScheduleScenario": "schedule",
     "PublishedInterruptionsScenario": "published_runs",

@@ -43,7 +43,7 @@ class _Runs:
         """The constants of least squared error, rounded as the registry holds them."""
         _names, starts, lower, upper, digits = zip(*_CONSTANTS[: self.count], strict=True)
         begin = start[: self.count] if len(start) >= self.count else starts
-        exact = least_squares(self.errors, begin, lower, upper)
+        exact = least_squares(self.errors_under, begin, lower, upper)
         return [
             round(value / digit) * digit if digit >= 1 else round(value, 3)
             for value, digit in zip(exact, digits, strict=True)
@@ -51,7 +51,17 @@ class _Runs:
 
     def errors(self, constants: Sequence[float]) -> list[float]:
         """The error of each run under these constants, predicted / measured - 1."""
-        efficiency, half_work, memory_efficiency, *exposure = constants
+        [found] = self.errors_under([constants])
+        return found
+
+    def errors_under(self, sets: Sequence[Sequence[float]]) -> list[list[float]]:
+        """The errors of all runs under each of several sets of constants, evaluated at once."""
+        import numpy as np
+
+        # A row a set; the runs are the columns.
+        efficiency, half_work, memory_efficiency, *exposure = (
+            np.array(each)[:, None] for each in zip(*sets, strict=True)
+        )
         changed: Inputs = self._inputs._replace(
             efficiency=efficiency,
             half_work=half_work,
@@ -60,7 +70,8 @@ class _Runs:
         )
         seconds: Any = times(changed)[0].total
         return [
-            float(each) / run.measured - 1 for each, run in zip(seconds, self.runs, strict=True)
+            [float(each) / run.measured - 1 for each, run in zip(row, self.runs, strict=True)]
+            for row in seconds
         ]
 
 

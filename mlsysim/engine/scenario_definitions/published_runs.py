@@ -71,7 +71,7 @@ class PublishedTrainingRunScenario(Scenario):
         unit="h", above=0, description="hours of accelerators that the run took"
     )
     energy: Quantity = declared(unit="MWh", above=0, description="energy of the run")
-    carbon: Quantity = declared(unit="MgCO2e", at_least=0, description="emissions of the run")
+    carbon: Quantity = declared(unit="tCO2e", at_least=0, description="emissions of the run")
 
     @output("W")
     def accelerator_power(self) -> Quantity:

@@ -218,9 +218,9 @@ class TrainingRunScenario(Scenario):
         joules = self._watts() * self._accelerator_seconds()
         return Quantity(joules / self.steps / self.step.global_batch_tokens, unit("J/tok"))
 
-    @output("MgCO2e")
+    @output("tCO2e")
     def carbon(self) -> Quantity:
-        """Emissions of the energy; a megagram is a metric ton.
+        """Emissions of the energy, in metric tons.
 
         Equation: energy * carbon_intensity.
         """
