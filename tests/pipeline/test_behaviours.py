@@ -10,11 +10,10 @@ import time
 
 import pytest
 
-from .conftest import OTHER, Clone
+from .conftest import FIRST, OTHER, Clone
 
 pytestmark = pytest.mark.pipeline
 
-FIRST = "01_reference_step"
 FOUR = [
     "DenseLLMPretrainingStep",
     "DenseLLMPretrainingStepA100",
