@@ -40,8 +40,9 @@ ENERGY = {
     "kWh": Fraction(3600_000),
     "MWh": Fraction(3600_000_000),
 }
-COUNTS = ("tok", "seq", "param", "USD", "gCO2e")
-TABLES = (DATA, TIME, LENGTH, WORK, ENERGY, *({c: Fraction(1)} for c in COUNTS))
+EMISSIONS = {"gCO2e": Fraction(1), "kgCO2e": Fraction(1000), "tCO2e": Fraction(10**6)}
+COUNTS = ("tok", "seq", "param", "USD")
+TABLES = (DATA, TIME, LENGTH, WORK, ENERGY, EMISSIONS, *({c: Fraction(1)} for c in COUNTS))
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 moderate = st.floats(min_value=-1e200, max_value=1e200).filter(lambda x: x == 0 or abs(x) > 1e-200)

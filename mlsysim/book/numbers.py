@@ -120,7 +120,7 @@ _WORDS = {
 _MULTIPLES = {"": "", "k": "thousand", "M": "million", "G": "billion", "T": "trillion"}
 _FACTOR = re.compile(r"(?P<prefix>[kMGT]?)(?P<word>tok|seq|param|USD)")
 _TIMES = re.compile(r"(?<!\*)\*(?!\*)")
-_CO2 = re.compile(r"(?P<mass>[kMGT]?g)CO2e")
+_CO2 = re.compile(r"(?P<mass>[kMGT]?[gt])CO2e")
 
 
 def with_unit(digits: str, unit: str) -> str:

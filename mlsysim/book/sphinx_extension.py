@@ -17,6 +17,7 @@ from mlsysim.book import (
     card_files,
     claim_role,
     downloads,
+    line_breaks,
     notebooks,
     press,
     quote_nodes,
@@ -86,6 +87,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_source_parser(PageParser, override=True)
     quote_nodes.register(app)
     claim_role.register(app)
+    line_breaks.register(app)
     press.register(app)
     sphinx_reference.register(app)
     app.connect("env-get-outdated", outdated)
