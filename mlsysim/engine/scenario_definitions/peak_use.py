@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from mlsysim.declared import declared, record
 from mlsysim.engine.scenario import Scenario
-from mlsysim.engine.scenario_definitions.rows import percent, seconds
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
 from mlsysim.outputs import output
+from mlsysim.quantities import percent, seconds
 from mlsysim.solvers import DistributedModel, flops, kernels
 from mlsysim.solvers.inputs import Inputs
 from mlsysim.solvers.layer import Parts, parts_of
