@@ -53,6 +53,16 @@ class MeasuredScalingScenario(Scenario):
         """Series that were found. Equation: those of at least least_runs runs."""
         return len(self._series)
 
+    @output()
+    def smallest(self) -> dict[str, int]:
+        """Accelerators of the first run of each series. Equation: as published."""
+        return {runs[0].name: _accelerators(runs[0]) for runs in self._series}
+
+    @output()
+    def largest(self) -> dict[str, int]:
+        """Accelerators of the last run of each series. Equation: as published."""
+        return {runs[0].name: _accelerators(runs[-1]) for runs in self._series}
+
     @output("%")
     def mean_measured_growth(self) -> Quantity:
         """Mean over the series. Equation: mean(last / first - 1), measured."""
