@@ -142,14 +142,13 @@ class KeepPunctuation(SphinxPostTransform):
     def run(self, **_options: Any) -> None:
         """Wrap each number and the punctuation behind it."""
         for node in list(self.document.findall(quote)):
-            behind = node.next_node(siblings=True, descend=False)
+            # By place: a text is found by its letters, and many a text is a full stop alone.
+            parent, here = node.parent, node.parent.index(node)
+            behind = parent[here + 1] if here + 1 < len(parent) else None
             closing = _CLOSING.match(behind) if isinstance(behind, nodes.Text) else None
-            if closing and node.parent is not None:
-                rest = nodes.Text(behind.astext()[closing.end() :])
-                kept = nodes.inline("", "", classes=["kept"])
-                behind.parent.replace(behind, rest)
-                node.parent.replace(node, kept)  # not replace_self, which copies the anchor
-                kept += [node, nodes.Text(closing[0])]
+            if closing and isinstance(behind, nodes.Text):
+                kept = nodes.inline("", "", node, nodes.Text(closing[0]), classes=["kept"])
+                parent[here : here + 2] = [kept, nodes.Text(behind[closing.end() :])]
 
 
 def _holds_quotes(node: nodes.Node) -> bool:
