@@ -8,7 +8,7 @@ import operator
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
-from mlsysim import units
+from mlsysim import lists, units
 from mlsysim.documents import Document
 from mlsysim.errors import InputError, MlsysimError, UnitError, nearest
 
@@ -113,6 +113,10 @@ def _checked(field: dataclasses.Field[Any], value: Any, place: str) -> Any:
         if not isinstance(value, Mapping) or not value:
             raise InputError(f"{place} = {value!r}: expected at least one precision with its rate")
         return Rates({key: _quantity(each, meta, f"{place}.{key}") for key, each in value.items()})
+    if kind == "Counts":
+        return lists.counts(place, value, least=meta["at_least"])
+    if kind == "Values":
+        return lists.values(place, value)
     if kind == "Rows":
         return value
     if kind.endswith("Table"):
@@ -246,10 +250,13 @@ def _value(
             )
         linked = document.linked
         values = {name: part["value"] for name, part in leaf.items()}
-        return {name: link(linked[v]) if v in linked else v for name, v in values.items()}
+        return {
+            name: link(linked[v]) if isinstance(v, str) and v in linked else v
+            for name, v in values.items()
+        }
     value = leaf["value"]
     if kind == "Rows":
-        if value not in document.tables:
+        if not isinstance(value, str) or value not in document.tables:
             raise InputError(f"{field.name} = {value!r}: expected a CSV file beside the scenario")
         import csv  # few scenarios have a table, and every start would pay for it
         import io

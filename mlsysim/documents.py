@@ -198,12 +198,14 @@ def _leaves(key: str, table: Any, place: str) -> dict[str, Any]:
     for part in ("value", "source"):
         if part not in table:
             raise InputError(f"{place}: {key}: {part} is missing")
-    huge = type(table["value"]) is int and abs(table["value"]) >= 2**63
-    if huge or type(table["value"]) not in (str, int, float, bool):
-        raise InputError(
-            f"{place}: {key}.value = {str(table['value'])[:40]}: expected a number of 64 bits, "
-            "a text, true or false"
-        )
+    given = table["value"]
+    for each in given if isinstance(given, list) else [given]:
+        huge = type(each) is int and abs(each) >= 2**63
+        if huge or type(each) not in (str, int, float, bool):
+            raise InputError(
+                f"{place}: {key}.value = {str(given)[:40]}: expected a number of 64 bits, a text, "
+                "true or false, or a list of these"
+            )
     return {"value": table["value"], "source": _source(key, table["source"], place)}
 
 

@@ -198,7 +198,7 @@ def test_more_members_are_never_faster_and_the_network_is_slower_than_the_node()
 
 
 def test_a_sweep_of_links_is_the_step_with_those_links_solved_alone() -> None:
-    made = NodeLinkSweepScenario(step=step(), rates="56.25 GB/s, 450 GB/s, 900 GB/s")
+    made = NodeLinkSweepScenario(step=step(), rates=("56.25 GB/s", "450 GB/s", "900 GB/s"))
     rows = made.table()
     for row in rows:
         alone = with_node(step(), link_bandwidth=quantity(row["rate"])).result

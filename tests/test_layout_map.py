@@ -124,15 +124,15 @@ def test_a_cell_without_layouts_gives_the_reason_that_arithmetic_gives(
     lone = LayoutMapScenario(
         step=step(),
         most_sharding=1,
-        tensor_degrees=str(tensor),
-        pipeline_degrees=str(pipeline),
+        tensor_degrees=(tensor,),
+        pipeline_degrees=(pipeline,),
     )
     with pytest.raises(LayoutError, match="no cell"):
         lone.table()
     wider = vary(
         lone,
-        tensor_degrees=",".join(map(str, sorted({tensor, 8}))),
-        pipeline_degrees=",".join(map(str, sorted({pipeline, 8}))),
+        tensor_degrees=tuple(sorted({tensor, 8})),
+        pipeline_degrees=tuple(sorted({pipeline, 8})),
     )
     row = cell(wider, tensor, pipeline)
     assert (row["state"], row["step_time_s"]) == ("none_exists", "")
@@ -141,7 +141,9 @@ def test_a_cell_without_layouts_gives_the_reason_that_arithmetic_gives(
 
 def test_replicas_that_do_not_divide_the_batch_leave_only_divided_sequences() -> None:
     # 1024 // 24 = 42 replicas, and 1536 / 42; but 1024 // (24 x 16) = 2.
-    lone = LayoutMapScenario(step=step(), most_sharding=1, tensor_degrees="4", pipeline_degrees="6")
+    lone = LayoutMapScenario(
+        step=step(), most_sharding=1, tensor_degrees=(4,), pipeline_degrees=(6,)
+    )
     assert cell(lone, 4, 6)["cp_size"] == 16
     with pytest.raises(LayoutError, match="no whole microbatch"):
         solved({**cell(lone, 4, 6), "cp_size": 1, "dp_size": 42, "v_stages": 1})
@@ -163,10 +165,10 @@ def test_a_cell_in_which_nothing_fits_says_what_its_leanest_layout_lacks(
 
 def test_the_counts_of_the_map_add_up(atlas: LayoutMapScenario) -> None:
     assert sum(atlas.cells_by_state.values()) == atlas.cells == len(atlas.table()) == 64
-    assert atlas.cells_by_state["fits"] == len(atlas.step_time_at) == len(atlas.idle_at)
+    assert atlas.cells_by_state["fits"] == len(atlas.step_time_at)
     assert atlas.cells_by_state["too_large"] == len(atlas.lacking_at)
     assert atlas.idle_at["tp8_pp96"] == 1024 - 8 * 96
-    assert atlas.idle_at["tp8_pp8"] == 0
+    assert "tp8_pp8" not in atlas.idle_at
 
 
 def test_the_rules_of_thumb_hold_in_the_ledger_where_stages_are_equal(
@@ -191,12 +193,12 @@ def test_the_rules_of_thumb_hold_in_the_ledger_where_stages_are_equal(
 @pytest.mark.parametrize(
     ("changes", "fragments"),
     [
-        ({"tensor_degrees": "1, two"}, ("tensor_degrees", "'two'")),
-        ({"tensor_degrees": "1, 0"}, ("tensor_degrees", "'0'")),
-        ({"tensor_degrees": ""}, ("tensor_degrees", "''")),
-        ({"pipeline_degrees": "1, 2.5"}, ("pipeline_degrees", "'2.5'")),
-        ({"pipeline_degrees": "1, 4, 2"}, ("pipeline_degrees", "2 after 4")),
-        ({"pipeline_degrees": "4, 4"}, ("pipeline_degrees", "4 after 4")),
+        ({"tensor_degrees": (1, "two")}, ("tensor_degrees", "'two'")),
+        ({"tensor_degrees": (0, 1)}, ("tensor_degrees: 0", "at least 1")),
+        ({"tensor_degrees": ()}, ("tensor_degrees has no values",)),
+        ({"pipeline_degrees": (1, 2.5)}, ("pipeline_degrees: 2.5",)),
+        ({"pipeline_degrees": (1, 4, 2)}, ("pipeline_degrees", "2 after 4")),
+        ({"pipeline_degrees": (4, 4)}, ("pipeline_degrees", "4 after 4")),
         ({"most_sharding": 4}, ("most_sharding = 4", "at most 3")),
     ],
     ids=str,

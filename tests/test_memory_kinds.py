@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlsysim import Scenarios
-from mlsysim.engine.scenario_definitions.rows import alone, counts
+from mlsysim.engine.scenario_definitions.rows import alone
 from mlsysim.engine.scenario_types import (
     ActivationMemoryScenario,
     MemoryByDepthScenario,
@@ -18,6 +18,7 @@ from mlsysim.engine.scenario_types import (
     ShardedStateScenario,
 )
 from mlsysim.errors import MlsysimError
+from mlsysim.lists import Counts
 from mlsysim.solvers import DistributedModel
 from mlsysim.units import quantity, to_si
 from tests.cases import ROUNDING
@@ -30,7 +31,7 @@ def step() -> ReferenceTrainingStepScenario:
     return found
 
 
-def by_depth(depths: str, **changes: Any) -> MemoryByDepthScenario:
+def by_depth(depths: Any, **changes: Any) -> MemoryByDepthScenario:
     return MemoryByDepthScenario(step=vary(step(), **changes), depths=depths)
 
 
@@ -45,7 +46,7 @@ def with_capacity(capacity: str) -> dict[str, Any]:
 
 
 def test_at_its_own_depth_a_replica_alone_holds_what_it_holds_in_the_step() -> None:
-    row = by_depth("8").table()[0]
+    row = by_depth((8,)).table()[0]
     kept = step().result.step.memory
     assert row["total_gb"] * 1e9 == pytest.approx(kept.total, rel=ROUNDING)
     assert row["optimizer_gb"] * 1e9 == pytest.approx(kept.optimizer, rel=ROUNDING)
@@ -56,8 +57,8 @@ def test_at_its_own_depth_a_replica_alone_holds_what_it_holds_in_the_step() -> N
 
 def test_a_deeper_pipeline_divides_the_layers_and_not_the_ends() -> None:
     """Twice the depth halves the layers' share; what is left over is the embedding's state."""
-    rows = by_depth("1, 2, 4, 8, 16, 32, 96").table()
-    case = by_depth("8")
+    rows = by_depth((1, 2, 4, 8, 16, 32, 96)).table()
+    case = by_depth((8,))
     per_parameter = 16 / 8
     # With one stage the embedding exists once, and the norm after the last layer is there too.
     for row in rows[1:]:
@@ -71,14 +72,14 @@ def test_a_deeper_pipeline_divides_the_layers_and_not_the_ends() -> None:
 def test_the_first_stage_keeps_one_microbatch_of_the_whole_model_at_any_depth() -> None:
     """Beside it the embedding keeps a mask of each microbatch in flight, a byte an entry."""
     mask = 2048 * 12288 / 8
-    rows = by_depth("2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 96").table()
+    rows = by_depth((2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 96)).table()
     for row in rows:
         layers = row["activations_gb"] * 1e9 - row["depth"] * mask
         assert layers == pytest.approx(96 * 34 * mask, rel=ROUNDING)
 
 
 def test_fewer_microbatches_than_stages_are_all_that_can_be_in_flight() -> None:
-    few = by_depth("16, 96", batch_tokens=2048 * 512.0)
+    few = by_depth((16, 96), batch_tokens=2048 * 512.0)
     assert few.step.microbatches_per_replica == 32
     sixteen, deepest = few.table()
     # A third of ninety-six microbatches in flight, and the same layers in all.
@@ -86,7 +87,7 @@ def test_fewer_microbatches_than_stages_are_all_that_can_be_in_flight() -> None:
 
 
 def test_the_chosen_depth_is_the_one_that_the_replica_derives() -> None:
-    case = by_depth("1, 2, 3, 4, 6, 8, 12, 16")
+    case = by_depth((1, 2, 3, 4, 6, 8, 12, 16))
     assert case.candidate_fits_from == step().replica.pipeline_depth == 8
     assert case.state_fits_from == case.fits_from == 6
     assert [row["depth"] for row in case.table() if row["candidate"]] == [1, 2, 4, 8, 16]
@@ -94,11 +95,11 @@ def test_the_chosen_depth_is_the_one_that_the_replica_derives() -> None:
 
 def test_with_less_memory_the_state_may_fit_where_the_activations_do_not() -> None:
     # 46 GB: more than the state of eight stages, less than state and activations.
-    case = by_depth("6, 8, 12, 16", **with_capacity("46 GB"))
+    case = by_depth((6, 8, 12, 16), **with_capacity("46 GB"))
     assert case.state_fits_from == 8
     assert case.fits_from == 12
     assert case.candidate_fits_from == 16
-    assert by_depth("1, 2", **with_capacity("46 GB")).fits_from == 0
+    assert by_depth((1, 2), **with_capacity("46 GB")).fits_from == 0
 
 
 @given(depth=st.integers(1, 96), more=st.integers(1, 4))
@@ -106,7 +107,7 @@ def test_with_less_memory_the_state_may_fit_where_the_activations_do_not() -> No
 def test_at_any_depth_kinds_add_up_and_a_larger_microbatch_keeps_no_less(
     depth: int, more: int
 ) -> None:
-    row = by_depth(str(depth)).table()[0]
+    row = by_depth((depth,)).table()[0]
     parts = row["weights_gb"] + row["gradients_gb"] + row["optimizer_gb"]
     assert parts == pytest.approx(row["state_gb"], rel=ROUNDING)
     assert row["state_gb"] + row["activations_gb"] == pytest.approx(row["total_gb"], rel=ROUNDING)
@@ -120,7 +121,7 @@ def test_at_any_depth_kinds_add_up_and_a_larger_microbatch_keeps_no_less(
 # By ZeRO stage.
 
 
-def sharded(depths: str = "8", stages: str = "0, 1, 2, 3") -> ShardedStateScenario:
+def sharded(depths: Counts = (8,), stages: Any = (0, 1, 2, 3)) -> ShardedStateScenario:
     return ShardedStateScenario(step=step(), depths=depths, zero_stages=stages)
 
 
@@ -136,7 +137,7 @@ def test_each_stage_of_zero_divides_one_kind_more_by_the_replicas() -> None:
 
 
 def test_a_row_is_that_step_solved_alone_and_the_unsharded_one_is_the_reference() -> None:
-    case = sharded("4, 8", "0, 1")
+    case = sharded((4, 8), (0, 1))
     assert to_si(case.step_time["p8_zero0"]) == step().result.ledger.total
     given_ = step().solver_arguments()
     changes = {"pp_size": 4, "zero_stage": 1, "microbatch_count": 48}
@@ -149,20 +150,20 @@ def test_a_row_is_that_step_solved_alone_and_the_unsharded_one_is_the_reference(
 
 
 def test_more_sharing_lets_a_shallower_pipeline_fit() -> None:
-    fits = sharded("1, 2, 4, 8, 16").fits_from
+    fits = sharded((1, 2, 4, 8, 16)).fits_from
     assert fits["zero0"] == 8
     assert fits["zero0"] >= fits["zero1"] >= fits["zero2"] >= fits["zero3"] >= 1
 
 
 def test_a_depth_whose_replicas_do_not_divide_the_batch_says_so_in_place_of_numbers() -> None:
-    rows = sharded("3, 8, 97", "1").table()
+    rows = sharded((3, 8, 97), (1,)).table()
     assert "42 replicas" in rows[0]["reason"]
     assert rows[0]["step_time_s"] == rows[0]["total_gb"] == ""
     assert not rows[0]["fits"]
     assert rows[1]["fits"]
     assert "96 layers" in rows[2]["reason"]
     assert [*rows[0]] == [*rows[1]] == [*rows[2]]
-    assert [*sharded("3, 8", "1").step_time] == ["p8_zero1"]
+    assert [*sharded((3, 8), (1,)).step_time] == ["p8_zero1"]
 
 
 # By what is recomputed.
@@ -212,41 +213,37 @@ def test_what_is_split_fused_or_repeated_is_never_kept_more(
 
 
 @pytest.mark.parametrize(
-    ("text", "fragments"),
+    ("depths", "fragments"),
     [
-        ("", ("depths: ''", "at least 1", "commas")),
-        ("4, 8,", ("depths: ''",)),
-        ("0", ("depths: '0'", "at least 1")),
-        ("4; 8", ("depths: '4; 8'",)),
-        ("-4", ("depths: '-4'",)),
-        ("2.5", ("depths: '2.5'",)),
-        ("four", ("depths: 'four'",)),
-        ("4, 8, 4", ("depths: 4", "twice")),
-        ("٤", ("depths",)),
-        ("9" * 400, ("depths",)),
-        ("97", ("97", "96 layers")),
+        ((), ("depths has no values", "at least 1", "[1, 2, 4]")),
+        ("4, 8", ("depths = '4, 8'", "a list of whole numbers")),
+        (4, ("depths = 4", "a list")),
+        ((0,), ("depths: 0", "at least 1")),
+        ((True, 2), ("depths: True", "whole numbers")),
+        ((4, "8"), ("depths: '8'",)),
+        ((2.5,), ("depths: 2.5",)),
+        ((4, None), ("depths: None",)),
+        ((4, 8, 8), ("depths: 8 after 8", "rise")),
+        ((8, 4), ("depths: 4 after 8", "rise")),
+        ((1 << 40,), ("depths",)),
+        ((97,), ("97", "96 layers")),
     ],
-    ids=lambda part: str(part)[:12],
+    ids=str,
 )
-def test_depths_that_are_none_are_refused_by_name(text: str, fragments: tuple[str, ...]) -> None:
+def test_depths_that_are_none_are_refused_by_name(depths: Any, fragments: tuple[str, ...]) -> None:
     with pytest.raises(MlsysimError) as refused:
-        by_depth(text)
+        by_depth(depths)
     for fragment in fragments:
         assert fragment in str(refused.value)
 
 
 def test_stages_and_tables_without_a_step_are_refused() -> None:
     with pytest.raises(MlsysimError, match=r"zero_stage.*4.*0, 1, 2, 3"):
-        sharded(stages="4")
-    with pytest.raises(MlsysimError, match="zero_stages: '-1'"):
-        sharded(stages="-1")
+        sharded(stages=(4,))
+    with pytest.raises(MlsysimError, match=r"zero_stages: -1: .*at least 0"):
+        sharded(stages=(-1,))
     with pytest.raises(MlsysimError, match="no depth and ZeRO stage"):
-        sharded("1, 2", "0")
-
-
-def test_counts_are_read_in_their_order() -> None:
-    assert counts("depths", " 8,4 , 16", least=1) == [8, 4, 16]
-    assert counts("zero_stages", "0", least=0) == [0]
+        sharded((1, 2), (0,))
 
 
 def test_what_is_solved_alone_is_one_replica() -> None:

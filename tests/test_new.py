@@ -75,6 +75,16 @@ def test_a_variant_changes_nothing_and_offers_every_field_of_its_base(root: Path
     assert document("Scenarios.LargeBatch").fields["batch_divisor"]["value"] == 256
 
 
+def test_lists_are_written_as_a_scenario_file_has_them(root: Path) -> None:
+    sweep = (REPOSITORY / "scenarios/NetworkRateSweep.toml").read_text(encoding="utf-8")
+    (root / "scenarios/NetworkRateSweep.toml").write_text(sweep, encoding="utf-8")
+    path = authoring.new_scenario("NewSweep", kind="TrainingStepSweepScenario")
+    made, pattern = document("Scenarios.NewSweep").fields, tomllib.loads(sweep)
+    assert made["second_values"]["value"] == pattern["second_values"]["value"] == [True, False]
+    assert made["values"]["value"] == pattern["values"]["value"]
+    assert "value = [true, false]" in path.read_text(encoding="utf-8")
+
+
 def test_a_variant_of_a_variant_and_of_a_named_kind(root: Path) -> None:
     assert (root / "scenarios").is_dir()
     authoring.new_scenario("OlderReplica", kind=REPLICA, base="DenseLLMReplicaA100")

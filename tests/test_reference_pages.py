@@ -431,7 +431,7 @@ def test_a_warning_on_a_generated_page_names_the_file_that_an_author_edits(
     monkeypatch.setattr("sphinx.application.Sphinx.build", warn)
     assert run_sphinx(root / "out", "html").splitlines() == [
         "scenarios/One.toml, on its page: WARNING: x",
-        "mlsysim/engine/scenario_definitions/variation.py, on its page: WARNING: y",
+        "mlsysim/engine/scenario_definitions/layout_search.py, on its page: WARNING: y",
     ]
 
 

@@ -18,7 +18,7 @@ from mlsysim.errors import MlsysimError
 from mlsysim.units import quantity, to_si
 from tests.conftest import vary
 
-SIZES = "32, 64, 128, 1024, 16384, 32768, 65536, 98304"
+SIZES = (32, 64, 128, 1024, 16384, 32768, 65536, 98304)
 
 
 def step() -> ReferenceTrainingStepScenario:
@@ -46,12 +46,12 @@ def strong() -> FleetScalingScenario:
 
 @pytest.fixture(scope="module")
 def weak() -> FleetScalingScenario:
-    return study(batch="grows", sizes="64, 256, 1024, 4096, 16384")
+    return study(batch="grows", sizes=(64, 256, 1024, 4096, 16384))
 
 
 @pytest.fixture(scope="module")
 def fastest() -> FleetScalingScenario:
-    return study(layout="fastest", most_sharding=1, sizes="64, 1024, 65536")
+    return study(layout="fastest", most_sharding=1, sizes=(64, 1024, 65536))
 
 
 def seconds(of: dict[str, Any]) -> list[float]:
@@ -174,7 +174,7 @@ def test_a_growing_batch_keeps_the_work_of_each_replica(weak: FleetScalingScenar
 
 
 def test_a_batch_that_cannot_grow_in_whole_sequences_says_so() -> None:
-    odd = study(batch="grows", sizes="8, 1024", step=vary(step(), batch_divisor=16))
+    odd = study(batch="grows", sizes=(8, 1024), step=vary(step(), batch_divisor=16))
     assert "1552 x 8 / 1024" in odd.table()[0]["reason"]
 
 
@@ -209,7 +209,7 @@ def test_a_series_differs_in_its_replicas_alone(published: PublishedStepTimesSce
     made = MeasuredScalingScenario(published=published, least_runs=4)
     runs = {run.name: run for run in published.solved}
     rows = made.table()
-    assert len({row["series"] for row in rows}) == made.series_count == len(made.smallest)
+    assert len({row["series"] for row in rows}) == made.series_count
     for row in rows:
         first, run = runs[row["series"]], runs[row["run"]]
         assert run.source == first.source
@@ -220,14 +220,11 @@ def test_a_series_differs_in_its_replicas_alone(published: PublishedStepTimesSce
         growth = 100 * (run.measured / first.measured - 1)
         assert row["measured_growth_percent"] == pytest.approx(growth, rel=1e-12, abs=1e-12)
     lasts = {row["series"]: row for row in rows}
-    for series, row in lasts.items():
-        assert made.largest[series] == row["accelerators"] > made.smallest[series]
-        percent = row["measured_growth_percent"] / 100
-        assert to_si(made.measured_growth[series]) == pytest.approx(percent, rel=1e-12)
-    growths = seconds(made.measured_growth)
+    assert all(row["times_smallest"] > 1 for row in lasts.values())
+    growths = [row["measured_growth_percent"] / 100 for row in lasts.values()]
     assert to_si(made.mean_measured_growth) == pytest.approx(math.fsum(growths) / len(growths))
-    assert to_si(made.least_measured_growth) == min(growths)
-    assert to_si(made.most_measured_growth) == max(growths)
+    assert to_si(made.least_measured_growth) == pytest.approx(min(growths))
+    assert to_si(made.most_measured_growth) == pytest.approx(max(growths))
 
 
 def test_a_longer_series_is_asked_for_than_there_is(

@@ -108,6 +108,8 @@ def test_a_quantity_needs_a_number_and_a_unit_of_its_dimension(
         *("kind_missing", "kind_unknown", "key_missing", "count_zero", "count_negative"),
         *("efficiency_above_one", "efficiency_as_text", "efficiency_negative", "efficiency_zero"),
         *("bool_for_float", "bool_for_int", "int_for_bool", "number_for_quantity"),
+        *("depths_in_a_text", "fleet_size_in_words", "fleet_sizes_none", "link_rates_none"),
+        *("interleavings_twice", "link_rate_twice", "list_for_a_count", "list_of_lists"),
         *("number_for_text", "assumption_blank", "assumption_empty", "base_not_a_scenario"),
     ],
 )

@@ -18,6 +18,7 @@ from mlsysim.engine.scenario_types import (
     StageSplitScenario,
 )
 from mlsysim.errors import MlsysimError
+from mlsysim.lists import Counts
 from mlsysim.solvers import DistributedModel
 from mlsysim.solvers.memory import microbatches_in_flight
 from mlsysim.solvers.schedule import Pass, apart, in_flight, schedule, slots_of
@@ -244,12 +245,12 @@ def test_a_schedule_that_cannot_be_is_refused(
         assert fragment in str(refused.value)
 
 
-def bubbles(depths: str, parts: str = "1") -> PipelineBubbleScenario:
+def bubbles(depths: Counts, parts: Any = (1,)) -> PipelineBubbleScenario:
     return PipelineBubbleScenario(step=step(), depths=depths, interleavings=parts)
 
 
 def test_a_row_of_the_bubble_is_that_step_solved_alone() -> None:
-    case = bubbles("4, 8", "1, 2")
+    case = bubbles((4, 8), (1, 2))
     assert case.rows == 4
     assert to_si(case.step_time["p8_v1"]) == step().result.ledger.total
     changes = {"pp_size": 4, "v_stages": 2, "microbatch_count": 48}
@@ -259,20 +260,20 @@ def test_a_row_of_the_bubble_is_that_step_solved_alone() -> None:
     assert case.microbatches["p4_v2"] == 48
     assert to_si(case.most_apart) == 0
     assert to_si(case.limit) == pytest.approx(1 / 12)
-    for key, bubble in case.bubble.items():
-        assert to_si(case.simulated[key]) == pytest.approx(to_si(bubble), rel=1e-6)
+    for row in case.table():
+        assert row["simulated_s"] == pytest.approx(row["bubble_s"], rel=1e-6)
 
 
 def test_layouts_that_cannot_exist_are_left_out_and_a_table_of_none_is_refused() -> None:
-    assert [*bubbles("3, 8, 16", "1, 12").bubble] == ["p8_v1", "p8_v12", "p16_v1"]
+    assert [*bubbles((3, 8, 16), (1, 12)).bubble] == ["p8_v1", "p8_v12", "p16_v1"]
     with pytest.raises(MlsysimError, match="no depth and interleaving"):
-        bubbles("3, 5")
+        bubbles((3, 5))
     with pytest.raises(MlsysimError, match="interleavings: 'two'"):
-        bubbles("8", "two")
+        bubbles((8,), ("two",))
 
 
 def test_stages_hold_all_layers_and_the_slowest_decides() -> None:
-    case = StageSplitScenario(step=step(), depths="1, 5, 7, 8, 14, 48")
+    case = StageSplitScenario(step=step(), depths=(1, 5, 7, 8, 14, 48))
     for row in case.table():
         slots = slots_of(
             DistributedModel.solve(
@@ -300,4 +301,4 @@ def test_stages_hold_all_layers_and_the_slowest_decides() -> None:
 
 def test_a_split_that_leaves_a_stage_without_a_layer_is_refused() -> None:
     with pytest.raises(MlsysimError, match="96 stages"):
-        StageSplitScenario(step=step(), depths="96")
+        StageSplitScenario(step=step(), depths=(96,))

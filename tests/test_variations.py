@@ -25,14 +25,14 @@ def step() -> ReferenceTrainingStepScenario:
     return found
 
 
-def sweep(name: str, values: str, second: str = "none", others: str = "none") -> Any:
+def sweep(name: str, values: Any, second: str = "none", others: Any = ("none",)) -> Any:
     return TrainingStepSweepScenario(
         step=step(), input=name, values=values, second_input=second, second_values=others
     )
 
 
 def test_each_row_of_a_sweep_is_the_step_with_that_input_solved_alone() -> None:
-    rows = sweep("local_efficiency", "0.4, 0.5, 0.6").table()
+    rows = sweep("local_efficiency", (0.4, 0.5, 0.6)).table()
     assert [row["local_efficiency"] for row in rows] == ["0.4", "0.5", "0.6"]
     for row in rows:
         alone = vary(step(), local_efficiency=float(row["local_efficiency"])).result
@@ -44,7 +44,9 @@ def test_each_row_of_a_sweep_is_the_step_with_that_input_solved_alone() -> None:
 
 
 def test_a_sweep_reaches_inputs_of_what_the_step_refers_to_and_keeps_the_rest() -> None:
-    made = sweep("fleet.node.nic_bandwidth", "100 Gb/s, 400 Gb/s", "overlap_comm", "true, false")
+    made = sweep(
+        "fleet.node.nic_bandwidth", ("100 Gb/s", "400 Gb/s"), "overlap_comm", (True, False)
+    )
     rows = made.table()
     assert [(row["fleet.node.nic_bandwidth"], row["overlap_comm"]) for row in rows] == [
         ("100 Gb/s", "true"),
@@ -65,7 +67,7 @@ def test_a_sweep_reaches_inputs_of_what_the_step_refers_to_and_keeps_the_rest() 
 
 
 def test_a_row_that_cannot_exist_or_does_not_fit_says_why_in_place_of_a_time() -> None:
-    rows = sweep("sequences_per_microbatch", "1, 5, 16").table()
+    rows = sweep("sequences_per_microbatch", (1, 5, 16)).table()
     assert [row["feasible"] for row in rows] == [True, False, False]
     assert "1536 / 80 = 19.2" in rows[1]["reason"]
     assert rows[1]["step_time_s"] == ""
@@ -76,26 +78,30 @@ def test_a_row_that_cannot_exist_or_does_not_fit_says_why_in_place_of_a_time() -
 @pytest.mark.parametrize(
     ("arguments", "fragments"),
     [
-        (("local_eficiency", "0.5"), ("'local_eficiency'", "'local_efficiency'")),
-        (("fleet.node.nics.x", "8"), ("'nics' has no parts",)),
-        (("fleet.nod.nics", "8"), ("'nod'", "'node'")),
-        (("fleet", "Fleets.DGX_A100_1024"), ("'fleet'", "refers to a thing")),
-        (("local_efficiency", "high"), ("'local_efficiency'", "'high'")),
-        (("local_efficiency", "1.5"), ("local_efficiency", "at most 1")),
-        (("batch_divisor", "1.5"), ("'batch_divisor'", "'1.5'")),
-        (("overlap_comm", "yes"), ("'overlap_comm'", "'yes'")),
-        (("fleet.node.nic_bandwidth", "400 Gb"), ("nic_bandwidth", "400 Gb")),
-        (("fleet.node.nic_bandwidth", "400"), ("nic_bandwidth", "400")),
-        (("local_efficiency", ""), ("values", "at least one")),
-        (("local_efficiency", "0.5", "overlap_comm", ""), ("values", "at least one")),
-        (("sequences_per_microbatch", "5"), ("no value of the sweep",)),
-        (("local_efficiency", "0.5, 0.5"), ("0.5",)),
-        (("local_efficiency", "0.5", "local_efficiency", "0.6"), ("local_efficiency",)),
+        (("local_eficiency", (0.5,)), ("'local_eficiency'", "'local_efficiency'")),
+        (("fleet.node.nics.x", (8,)), ("'nics' has no parts",)),
+        (("fleet.nod.nics", (8,)), ("'nod'", "'node'")),
+        (("fleet", ("Fleets.DGX_A100_1024",)), ("'fleet'", "refers to a thing")),
+        (("fleet.node.accelerator.rates", (1,)), ("rates'", "refers to a thing")),
+        (("local_efficiency", ("high",)), ("'local_efficiency'", "'high'")),
+        (("local_efficiency", (1.5,)), ("local_efficiency", "at most 1")),
+        (("batch_divisor", (1.5,)), ("'batch_divisor'", "1.5")),
+        (("overlap_comm", ("yes",)), ("'overlap_comm'", "'yes'")),
+        (("fleet.node.nic_bandwidth", ("400 Gb",)), ("nic_bandwidth", "400 Gb")),
+        (("fleet.node.nic_bandwidth", (400,)), ("nic_bandwidth", "400")),
+        (("local_efficiency", ()), ("values has no values",)),
+        (("local_efficiency", (0.5,), "overlap_comm", ()), ("second_values has no values",)),
+        (("local_efficiency", "0.5, 0.6"), ("values = '0.5, 0.6'", "a list")),
+        (("local_efficiency", ([0.5],)), ("values: [0.5]", "a list of values")),
+        (("local_efficiency", (" ",)), ("values", "a list of values")),
+        (("sequences_per_microbatch", (5,)), ("no value of the sweep",)),
+        (("local_efficiency", (0.5, 0.5)), ("'0.5' stands there twice",)),
+        (("local_efficiency", (0.5,), "local_efficiency", (0.6,)), ("local_efficiency",)),
     ],
-    ids=lambda part: ",".join(part),
+    ids=str,
 )
 def test_a_bad_sweep_is_refused_by_input_and_value(
-    arguments: tuple[str, ...], fragments: tuple[str, ...]
+    arguments: tuple[Any, ...], fragments: tuple[str, ...]
 ) -> None:
     with pytest.raises(MlsysimError) as refused:
         sweep(*arguments)

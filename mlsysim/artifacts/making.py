@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mlsysim import units
+from mlsysim import lists, units
 from mlsysim.artifacts.canonical import digest, dumps, rounded
 from mlsysim.artifacts.code import closure_of_kind
 from mlsysim.artifacts.schema import VERSION
@@ -105,6 +105,8 @@ def _leaf(value: Any, field: dataclasses.Field[Any], leaf: dict[str, Any]) -> di
         value, unit = value.magnitude, units.unit_text(value)
     elif not isinstance(value, (int, float)):
         value, unit = leaf["value"], ""
+        if isinstance(value, list):
+            value = lists.told(value)
     return {
         "value": value,
         "unit": unit,

@@ -10,6 +10,7 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxRole
 
 from mlsysim import paths
@@ -24,6 +25,7 @@ from mlsysim.errors import MlsysimError
 
 __all__ = ["PLACES", "register"]
 
+_CLOSING = re.compile(r"[.,;:!?)\]’”]+")
 _LINKS = (nodes.reference, addnodes.pending_xref, addnodes.download_reference)
 
 # Where a page's metadata, which Sphinx keeps from build to build, lists what it prints:
@@ -131,6 +133,25 @@ class ResolveQuotes(SphinxTransform):
         return specs
 
 
+class KeepPunctuation(SphinxPostTransform):
+    """What closes after a number stays on its line: browsers may break a line after a button."""
+
+    default_priority = 900
+    formats = ("html",)
+
+    def run(self, **_options: Any) -> None:
+        """Wrap each number and the punctuation behind it."""
+        for node in list(self.document.findall(quote)):
+            behind = node.next_node(siblings=True, descend=False)
+            closing = _CLOSING.match(behind) if isinstance(behind, nodes.Text) else None
+            if closing and node.parent is not None:
+                rest = nodes.Text(behind.astext()[closing.end() :])
+                kept = nodes.inline("", "", classes=["kept"])
+                behind.parent.replace(behind, rest)
+                node.parent.replace(node, kept)  # not replace_self, which copies the anchor
+                kept += [node, nodes.Text(closing[0])]
+
+
 def _holds_quotes(node: nodes.Node) -> bool:
     """Whether a node is a quote, or a formula or an alternative text that holds some."""
     if isinstance(node, nodes.image):
@@ -186,6 +207,7 @@ def register(app: Sphinx) -> None:
     """Register the role and its node with Sphinx."""
     app.add_role("quote", QuoteRole())
     app.add_transform(ResolveQuotes)
+    app.add_post_transform(KeepPunctuation)
     other = (leave_text, leave_text)
     app.add_node(
         quote,

@@ -29,6 +29,8 @@ _TYPES = {
     "str": "a text",
     "Quantity": "a quantity",
     "Rates": "a quantity for each precision",
+    "Counts": "a list of rising whole numbers",
+    "Values": "a list of values",
     "Rows": "a CSV file beside the scenario",
 }
 

@@ -126,6 +126,10 @@ def _expected(kind: str, unit: str) -> str:
         return f'a text of number and unit, such as "1 {unit}"'
     if kind in ("int", "float"):
         return ("a whole number" if kind == "int" else "a number") + (f" in {unit}" if unit else "")
+    if kind == "Counts":
+        return "a list of rising whole numbers, such as [1, 2, 4]"
+    if kind == "Values":
+        return 'a list of values as their input takes them, such as ["25 Gb/s", "50 Gb/s"]'
     if kind == "Rows":
         return "the name of a CSV file beside the scenario"
     if kind.endswith("Table"):
@@ -175,9 +179,19 @@ def _value(kind: str, meta: Any) -> dict[str, Any]:
         return {"type": "boolean"}
     if kind == "str":
         return {"enum": list(meta["choices"])} if meta["choices"] else {"type": "string"}
+    if kind == "Counts":
+        least = meta["at_least"] or 0
+        return _list({"type": "integer", "minimum": least})
+    if kind == "Values":
+        return _list({"type": ["string", "number", "boolean"]})
     if kind == "Rows":
         return {"type": "string", "pattern": r"^[^/\\]+\.csv$"}
     return _reference(kind)
+
+
+def _list(part: dict[str, Any]) -> dict[str, Any]:
+    """A list of different values, of which there is one at least."""
+    return {"type": "array", "items": part, "minItems": 1, "uniqueItems": True}
 
 
 def _reference(kind: str) -> dict[str, Any]:

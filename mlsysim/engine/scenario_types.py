@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from mlsysim.engine.scenario_definitions.activations import (
         ActivationMemoryScenario as ActivationMemoryScenario,
     )
+    from mlsysim.engine.scenario_definitions.bubbles import (
+        PipelineBubbleScenario as PipelineBubbleScenario,
+    )
     from mlsysim.engine.scenario_definitions.communication import (
         StepCollectivesScenario as StepCollectivesScenario,
     )
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
     from mlsysim.engine.scenario_definitions.layout_map import (
         LayoutMapScenario as LayoutMapScenario,
     )
+    from mlsysim.engine.scenario_definitions.layout_search import (
+        LayoutSearchScenario as LayoutSearchScenario,
+    )
     from mlsysim.engine.scenario_definitions.links import (
         CollectiveTimesScenario as CollectiveTimesScenario,
     )
@@ -43,6 +49,9 @@ if TYPE_CHECKING:
     )
     from mlsysim.engine.scenario_definitions.memory import (
         ShardedStateScenario as ShardedStateScenario,
+    )
+    from mlsysim.engine.scenario_definitions.peak_use import (
+        PeakUseScenario as PeakUseScenario,
     )
     from mlsysim.engine.scenario_definitions.published import (
         PublishedStepTimesScenario as PublishedStepTimesScenario,
@@ -63,9 +72,6 @@ if TYPE_CHECKING:
         FleetScalingScenario as FleetScalingScenario,
     )
     from mlsysim.engine.scenario_definitions.schedule import (
-        PipelineBubbleScenario as PipelineBubbleScenario,
-    )
-    from mlsysim.engine.scenario_definitions.schedule import (
         PipelineScheduleScenario as PipelineScheduleScenario,
     )
     from mlsysim.engine.scenario_definitions.stages import (
@@ -76,9 +82,6 @@ if TYPE_CHECKING:
     )
     from mlsysim.engine.scenario_definitions.training import (
         SelfContainedReplicaScenario as SelfContainedReplicaScenario,
-    )
-    from mlsysim.engine.scenario_definitions.variation import (
-        LayoutSearchScenario as LayoutSearchScenario,
     )
     from mlsysim.engine.scenario_definitions.variation import (
         TrainingStepSweepScenario as TrainingStepSweepScenario,
@@ -94,11 +97,12 @@ HOMES = {
     "LayoutChoicesScenario": "layout_choices",
     "LayoutEvidenceScenario": "layout_evidence",
     "LayoutMapScenario": "layout_map",
-    "LayoutSearchScenario": "variation",
+    "LayoutSearchScenario": "layout_search",
     "MeasuredScalingScenario": "measured_scaling",
     "MemoryByDepthScenario": "memory",
     "NodeLinkSweepScenario": "links",
-    "PipelineBubbleScenario": "schedule",
+    "PeakUseScenario": "peak_use",
+    "PipelineBubbleScenario": "bubbles",
     "PipelineScheduleScenario": "schedule",
     "PublishedInterruptionsScenario": "published_runs",
     "PublishedStepFitScenario": "fitting",

@@ -9,7 +9,15 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-__all__ = ["Shares", "daly_interval", "exponential_less_one", "shares", "waste", "young_interval"]
+__all__ = [
+    "Interrupted",
+    "Shares",
+    "daly_interval",
+    "exponential_less_one",
+    "shares",
+    "waste",
+    "young_interval",
+]
 
 # Terms of the series below; for arguments up to a half the next one is beyond a float's digits.
 _TERMS = 20
@@ -105,3 +113,39 @@ def shares(interval: float, write: float, restart: float, between: float) -> Sha
         lost_work=(1 - (interval + write) / between / grown) * running,
         restarts=again * running,
     )
+
+
+class Interrupted(NamedTuple):
+    """A run that is interrupted: seconds of a checkpoint, of a restart, and between interruptions.
+
+    >>> run = Interrupted(write=2.0, restart=5.0, between=100.0)
+    >>> run.young_interval, round(run.best.progress, 4)
+    (20.0, 0.7734)
+    """
+
+    write: float
+    restart: float
+    between: float
+
+    @property
+    def young_interval(self) -> float:
+        """Seconds of progress between checkpoints after Young 1974."""
+        return young_interval(self.write, self.between)
+
+    @property
+    def daly_interval(self) -> float:
+        """Seconds of progress between checkpoints after Daly 2006."""
+        return daly_interval(self.write, self.between)
+
+    def waste(self, interval: float) -> float:
+        """Share of the time without progress at that interval, to first order."""
+        return waste(interval, self.write, self.restart, self.between)
+
+    def shares(self, interval: float) -> Shares:
+        """Where the time goes at that interval."""
+        return shares(interval, self.write, self.restart, self.between)
+
+    @property
+    def best(self) -> Shares:
+        """Where the time goes at the interval of Daly 2006."""
+        return self.shares(self.daly_interval)

@@ -7,33 +7,37 @@ from collections.abc import Callable, Sequence
 
 __all__ = ["least_squares"]
 
+# The errors under each of several sets of constants, which may cost little more than under one.
+Errors = Callable[[Sequence[Sequence[float]]], Sequence[Sequence[float]]]
+
 _STEP = 1e-6  # relative step of a difference quotient
 _ROUNDS = 30
 _CLOSE = 1e-8  # relative gain below which another round changes nothing that is published
 
 
 def least_squares(
-    errors: Callable[[Sequence[float]], Sequence[float]],
+    errors: Errors,
     start: Sequence[float],
     lower: Sequence[float],
     upper: Sequence[float],
 ) -> list[float]:
     """The constants within bounds that make the sum of squared errors least: damped Gauss-Newton.
 
-    >>> found = least_squares(lambda x: [x[0] - 2, x[1] - x[0]], [1, 1], [0, 0], [9, 9])
-    >>> [round(x, 6) for x in found]
+    >>> def errors(sets):
+    ...     return [[x - 2, y - x] for x, y in sets]
+    >>> [round(x, 6) for x in least_squares(errors, [1, 1], [0, 0], [9, 9])]
     [2.0, 2.0]
     """
     here = list(map(float, start))
-    found = errors(here)
+    [found] = errors([here])
     cost = math.fsum(e * e for e in found)
     damping = 1e-3
     for _ in range(_ROUNDS):
-        slopes = [_slope(errors, here, i, found, upper[i]) for i in range(len(here))]
+        slopes = _slopes(errors, here, found, upper)
         improved = False
         while damping < 1e9:
             there = _clamped(here, _direction(slopes, found, damping), lower, upper)
-            then = errors(there)
+            [then] = errors([there])
             new_cost = math.fsum(e * e for e in then)
             if new_cost < cost:
                 gain = 1 - new_cost / cost
@@ -46,17 +50,22 @@ def least_squares(
     return here
 
 
-def _slope(
-    errors: Callable[[Sequence[float]], Sequence[float]],
-    here: Sequence[float],
-    which: int,
-    found: Sequence[float],
-    upper: float,
-) -> list[float]:
-    """Change of every error with one constant, in units of that constant's own size."""
-    step = _STEP if here[which] * (1 + _STEP) <= upper else -_STEP
-    moved = [value * (1 + step) if i == which else value for i, value in enumerate(here)]
-    return [(new - old) / step for new, old in zip(errors(moved), found, strict=True)]
+def _slopes(
+    errors: Errors, here: Sequence[float], found: Sequence[float], upper: Sequence[float]
+) -> list[list[float]]:
+    """Change of every error with each constant, in units of that constant's own size."""
+    steps = [
+        _STEP if value * (1 + _STEP) <= most else -_STEP
+        for value, most in zip(here, upper, strict=True)
+    ]
+    moved = [
+        [value * (1 + step) if i == which else value for i, value in enumerate(here)]
+        for which, step in enumerate(steps)
+    ]
+    return [
+        [(new - old) / step for new, old in zip(then, found, strict=True)]
+        for then, step in zip(errors(moved), steps, strict=True)
+    ]
 
 
 def _direction(

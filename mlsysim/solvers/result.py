@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from mlsysim.outputs import output
+from mlsysim.quantities import gigabytes, percent, seconds
 from mlsysim.solvers.step import Inputs, Ledger, Step, stage_ledgers
 from mlsysim.units import Quantity, unit
 
 __all__ = ["DistributedResult", "Ledger"]
-
-_SECOND = unit("s")
-_GIGABYTE = unit("GB")
-
-
-def _seconds(value: float) -> Quantity:
-    return Quantity(value, _SECOND)
-
-
-def _gigabytes(value: float) -> Quantity:
-    return Quantity(value / 1e9, _GIGABYTE)
 
 
 class DistributedResult:
@@ -45,7 +35,7 @@ class DistributedResult:
         cp_communication_latency + pp_communication_latency + dp_communication_latency + optimizer +
         pipeline_bubble_latency.
         """
-        return _seconds(self.ledger.total)
+        return seconds(self.ledger.total)
 
     @output("s")
     def forward(self) -> Quantity:
@@ -54,7 +44,7 @@ class DistributedResult:
         Equation: microbatches * forward work of the stage / (peak rate * efficiency * w / (w +
         half_work)), with w the work of a layer's weight matrices.
         """
-        return _seconds(self.ledger.forward)
+        return seconds(self.ledger.forward)
 
     @output("s")
     def backward(self) -> Quantity:
@@ -63,7 +53,7 @@ class DistributedResult:
         Equation: twice forward; 2.5 times its attention core where a fused kernel computes the
         scores again.
         """
-        return _seconds(self.ledger.backward)
+        return seconds(self.ledger.backward)
 
     @output("s")
     def recomputation(self) -> Quantity:
@@ -72,7 +62,7 @@ class DistributedResult:
         Equation: microbatches * repeated forward work of the stage / (peak rate * efficiency * w /
         (w + half_work)).
         """
-        return _seconds(self.ledger.recomputation)
+        return seconds(self.ledger.recomputation)
 
     @output("s")
     def memory_bound(self) -> Quantity:
@@ -81,7 +71,7 @@ class DistributedResult:
         Equation: microbatches * bytes moved outside matrix products / (memory bandwidth *
         memory_efficiency).
         """
-        return _seconds(self.ledger.memory_bound)
+        return seconds(self.ledger.memory_bound)
 
     @output("s")
     def tp_communication_latency(self) -> Quantity:
@@ -90,7 +80,7 @@ class DistributedResult:
         Equation: microbatches * layers of the stage * (4 + repeated 2) * all-reduce of 2 b s h
         bytes * exposed share.
         """
-        return _seconds(self.ledger.tensor_parallel)
+        return seconds(self.ledger.tensor_parallel)
 
     @output("s")
     def cp_communication_latency(self) -> Quantity:
@@ -98,7 +88,7 @@ class DistributedResult:
 
         Equation: microbatches * layers of the stage * max(0, ring - attention core).
         """
-        return _seconds(self.ledger.context_parallel)
+        return seconds(self.ledger.context_parallel)
 
     @output("s")
     def pp_communication_latency(self) -> Quantity:
@@ -106,7 +96,7 @@ class DistributedResult:
 
         Equation: microbatches * interleaving * 2 * (latency + 2 b s h / tensor degree / rate).
         """
-        return _seconds(self.ledger.point_to_point)
+        return seconds(self.ledger.point_to_point)
 
     @output("s")
     def pipeline_bubble_latency(self) -> Quantity:
@@ -115,7 +105,7 @@ class DistributedResult:
         Equation: (sum of the stages' slots - slowest slot) / interleaving; (p - 1) / v slots if all
         are equal.
         """
-        return _seconds(self.ledger.bubble)
+        return seconds(self.ledger.bubble)
 
     @output("s")
     def dp_communication_latency(self) -> Quantity:
@@ -123,7 +113,7 @@ class DistributedResult:
 
         Equation: max over stages of (collective of the stage - window that the schedule leaves).
         """
-        return _seconds(self.ledger.data_parallel)
+        return seconds(self.ledger.data_parallel)
 
     @output("s")
     def optimizer(self) -> Quantity:
@@ -132,7 +122,7 @@ class DistributedResult:
         Equation: parameters of the stage / tensor degree * (gradient + 26 bytes) / (memory
         bandwidth * memory_efficiency), over the replicas from ZeRO stage 1 on.
         """
-        return _seconds(self.ledger.optimizer)
+        return seconds(self.ledger.optimizer)
 
     @output("s")
     def dp_communication_hidden(self) -> Quantity:
@@ -140,7 +130,7 @@ class DistributedResult:
 
         Equation: longest collective of a stage - dp_communication_latency.
         """
-        return _seconds(self.step.hidden_data_parallel)
+        return seconds(self.step.hidden_data_parallel)
 
     @output("s")
     def tp_communication_hidden(self) -> Quantity:
@@ -148,7 +138,7 @@ class DistributedResult:
 
         Equation: all its collectives - tp_communication_latency.
         """
-        return _seconds(self.step.hidden_tensor_parallel)
+        return seconds(self.step.hidden_tensor_parallel)
 
     @output("s")
     def stage_ledger(self) -> dict[str, Quantity]:
@@ -157,9 +147,9 @@ class DistributedResult:
         Equation: the entries of the ledger for the layers of that stage; bubble = step - the rest.
         """
         return {
-            f"{kind}.{name}": _seconds(seconds)
+            f"{kind}.{name}": seconds(spent)
             for kind, ledger in stage_ledgers(self.inputs).items()
-            for name, seconds in ledger._asdict().items()
+            for name, spent in ledger._asdict().items()
         }
 
     @output()
@@ -215,7 +205,7 @@ class DistributedResult:
     def _share_of_peak(self, work: float) -> Quantity:
         x = self.inputs
         used = x.tensor * x.context * x.pipeline * x.data
-        return Quantity(100 * (work / (used * x.peak * self._seconds)), unit("%"))
+        return percent(work / (used * x.peak * self._seconds))
 
     @output("tok/s")
     def effective_throughput(self) -> Quantity:
@@ -230,7 +220,7 @@ class DistributedResult:
 
         Equation: 2 bytes * parameters of the stage / tensor degree.
         """
-        return _gigabytes(self.step.memory.weights)
+        return gigabytes(self.step.memory.weights / 1e9)
 
     @output("GB")
     def gradient_memory(self) -> Quantity:
@@ -238,7 +228,7 @@ class DistributedResult:
 
         Equation: bytes of a gradient * parameters of the stage / tensor degree.
         """
-        return _gigabytes(self.step.memory.gradients)
+        return gigabytes(self.step.memory.gradients / 1e9)
 
     @output("GB")
     def optimizer_memory(self) -> Quantity:
@@ -246,7 +236,7 @@ class DistributedResult:
 
         Equation: (bytes_per_param - weight - gradient) * parameters of the stage / tensor degree.
         """
-        return _gigabytes(self.step.memory.optimizer)
+        return gigabytes(self.step.memory.optimizer / 1e9)
 
     @output("GB")
     def state_memory(self) -> Quantity:
@@ -255,7 +245,7 @@ class DistributedResult:
         Equation: weight_memory + gradient_memory + optimizer_memory.
         """
         kept = self.step.memory
-        return _gigabytes(kept.weights + kept.gradients + kept.optimizer)
+        return gigabytes((kept.weights + kept.gradients + kept.optimizer) / 1e9)
 
     @output("GB")
     def activation_memory(self) -> Quantity:
@@ -264,7 +254,7 @@ class DistributedResult:
         Equation: microbatches in flight * layers of the stage * activations of a layer + those of
         embedding or output head + what is computed again for the layer that runs backward.
         """
-        return _gigabytes(self.step.memory.activations)
+        return gigabytes(self.step.memory.activations / 1e9)
 
     @output("GB")
     def memory_margin(self) -> Quantity:
@@ -272,7 +262,7 @@ class DistributedResult:
 
         Equation: memory_capacity - state_memory - activation_memory.
         """
-        return _gigabytes(self.inputs.capacity - self.step.memory.total)
+        return gigabytes((self.inputs.capacity - self.step.memory.total) / 1e9)
 
     @property
     def feasible(self) -> bool:

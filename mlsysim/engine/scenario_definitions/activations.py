@@ -5,20 +5,19 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 from mlsysim.declared import declared, record
 from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_definitions.rows import (
     alone,
-    gigabytes,
     memory_columns,
-    percent,
-    seconds,
     time_columns,
 )
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
 from mlsysim.outputs import output
+from mlsysim.quantities import gigabytes, percent, seconds
 from mlsysim.solvers import DistributedModel
 from mlsysim.units import Quantity, unit
 
@@ -37,6 +36,11 @@ class ActivationMemoryScenario(Scenario):
     Assumptions: options that are not varied stay as the step has them.
 
     Excludes: recomputation of chosen layers only, and activations that are moved to the host.
+
+    >>> from mlsysim import Scenarios
+    >>> case = Scenarios.ReferenceActivations
+    >>> case.per_width["none_split"], case.per_width["none_split_fused"]
+    (114.0, 34.0)
     """
 
     solvers: ClassVar[tuple[type, ...]] = (DistributedModel,)
@@ -50,7 +54,7 @@ class ActivationMemoryScenario(Scenario):
         Equation: s b h (34 + 5 a s / h) / t for a layer of GPT-3, less what is split, fused or
         recomputed.
         """
-        return {_policy(row): Quantity(row["layer_mb"], unit("MB")) for row in self._rows()}
+        return {_policy(row): Quantity(row["layer_mb"], unit("MB")) for row in self._rows}
 
     @output()
     def per_width(self) -> dict[str, float]:
@@ -58,17 +62,20 @@ class ActivationMemoryScenario(Scenario):
 
         Equation: layer * tensor_parallel / (s b h).
         """
-        return {_policy(row): row["per_width"] for row in self._rows()}
+        return {_policy(row): row["per_width"] for row in self._rows}
 
     @output("GB")
     def activations(self) -> dict[str, Quantity]:
-        """Activations on the fullest accelerator. Equation: DistributedModel.solve(...)."""
-        return {_policy(row): gigabytes(row["activations_gb"]) for row in self._rows()}
+        """Activations on the fullest accelerator.
+
+        Equation: total memory - state, of DistributedModel.solve(...).
+        """
+        return {_policy(row): gigabytes(row["activations_gb"]) for row in self._rows}
 
     @output("GB")
     def total(self) -> dict[str, Quantity]:
         """State and activations on the fullest accelerator. Equation: state + activations."""
-        return {_policy(row): gigabytes(row["total_gb"]) for row in self._rows()}
+        return {_policy(row): gigabytes(row["total_gb"]) for row in self._rows}
 
     @output("s")
     def step_time(self) -> dict[str, Quantity]:
@@ -76,7 +83,7 @@ class ActivationMemoryScenario(Scenario):
 
         Equation: DistributedModel.solve(...).step_latency_total.
         """
-        return {_policy(row): seconds(row["step_time_s"]) for row in self._rows()}
+        return {_policy(row): seconds(row["step_time_s"]) for row in self._rows}
 
     @output("%")
     def slower_than_step(self) -> dict[str, Quantity]:
@@ -85,17 +92,15 @@ class ActivationMemoryScenario(Scenario):
         Equation: step_time / step time of the base - 1.
         """
         base = float(self.step.result.ledger.total)
-        return {_policy(row): percent(row["step_time_s"] / base - 1) for row in self._rows()}
+        return {_policy(row): percent(row["step_time_s"] / base - 1) for row in self._rows}
 
     def table(self) -> Sequence[Mapping[str, Any]]:
         """One row a choice: a layer in MB, memory by kind in GB, and times in seconds."""
-        return self._rows()
+        return self._rows
 
+    @cached_property
     def _rows(self) -> list[dict[str, Any]]:
-        if "_found" not in self.__dict__:
-            self.__dict__["_found"] = [*self._solved()]
-        found: list[dict[str, Any]] = self.__dict__["_found"]
-        return found
+        return [*self._solved()]
 
     def _solved(self) -> Iterator[dict[str, Any]]:
         given, both = self.step.solver_arguments(), (False, True)

@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar, NamedTuple
+from functools import cached_property
+from typing import ClassVar
 
 from mlsysim.declared import declared, record
 from mlsysim.engine.scenario import Scenario
+from mlsysim.engine.scenario_definitions.exchanges import Exchange, exchanges
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
 from mlsysim.errors import LayoutError
 from mlsysim.outputs import output
-from mlsysim.solvers import DistributedModel, collectives, flops, kernels, pipeline
-from mlsysim.solvers.collectives import Group
+from mlsysim.quantities import gigabytes, percent, seconds
+from mlsysim.solvers import DistributedModel, flops, kernels, pipeline
 from mlsysim.solvers.inputs import Inputs
 from mlsysim.solvers.layer import Parts, parts_of
 from mlsysim.solvers.replicas import stage_kinds
 from mlsysim.units import Quantity, to_si, unit
 
 __all__ = ["StepCollectivesScenario"]
-
-
-class _Exchange(NamedTuple):
-    """One collective of a step: its group, bytes and seconds.
-
-    `times` is how often a rank takes part in a step, `idle` the seconds of one without a byte,
-    `sent` the bytes that a rank sends for one.
-    """
-
-    members: int
-    group: Group
-    message: float
-    times: int
-    seconds: float
-    idle: float
-    sent: float
-    exposed: float
-    hidden: float
 
 
 @record
@@ -68,7 +52,8 @@ class StepCollectivesScenario(Scenario):
     def link_rate(self) -> dict[str, Quantity]:
         """Bytes a second that one accelerator sends in a large collective, one direction.
 
-        Equation: Fleet.links; line rate * efficiency, of the links inside a node and of the ports.
+        Equation: line rate * efficiency of an accelerator's links, and of the node's ports over its
+        accelerators.
         """
         links = self._inputs.links
         return {
@@ -93,7 +78,7 @@ class StepCollectivesScenario(Scenario):
         Equation: tensor parallel, 2 b s h; point to point, 2 b s h / tensor degree; data parallel,
         bytes of a gradient * parameters of the stage / tensor degree.
         """
-        return {name: _megabytes(each.message) for name, each in self._found.items()}
+        return {name: gigabytes(each.message / 1e9) for name, each in self._found.items()}
 
     @output()
     def count(self) -> dict[str, int]:
@@ -108,51 +93,51 @@ class StepCollectivesScenario(Scenario):
     @output("us")
     def time_of_one(self) -> dict[str, Quantity]:
         """Time of one. Equation: collectives.all_reduce_time or point_to_point_time of message."""
-        return {name: _microseconds(each.seconds) for name, each in self._found.items()}
+        return {name: seconds(each.seconds) for name, each in self._found.items()}
 
     @output("%")
     def latency_share(self) -> dict[str, Quantity]:
         """Share of that time that the latency of its ring steps is. Equation: time of 0 B / it."""
-        return {name: _percent(each.idle / each.seconds) for name, each in self._found.items()}
+        return {name: percent(each.idle / each.seconds) for name, each in self._found.items()}
 
     @output("s")
     def latency_total(self) -> dict[str, Quantity]:
         """What all of a kind would take without a byte. Equation: count * time of one of 0 B."""
-        return {name: _seconds(each.times * each.idle) for name, each in self._found.items()}
+        return {name: seconds(each.times * each.idle) for name, each in self._found.items()}
 
     @output("GB")
     def sent(self) -> dict[str, Quantity]:
         """Bytes that one accelerator sends in a step.
 
-        Equation: count * message * (2 (n - 1) / n of n members, inside a node and then between
-        nodes; 1 of neighbors).
+        Equation: count * message * 2 ((i - 1) / i + (n - 1) / (i n)), with i of the members in each
+        of n nodes; count * message between neighbors.
         """
-        return {name: _gigabytes(each.times * each.sent) for name, each in self._found.items()}
+        return {name: gigabytes(each.times * each.sent / 1e9) for name, each in self._found.items()}
 
     @output("s")
     def exposed(self) -> dict[str, Quantity]:
         """Seconds of the step. Equation: the entry of the step's ledger."""
-        return {name: _seconds(each.exposed) for name, each in self._found.items()}
+        return {name: seconds(each.exposed) for name, each in self._found.items()}
 
     @output("s")
     def hidden(self) -> dict[str, Quantity]:
         """Seconds behind other work. Equation: count * time_of_one - exposed."""
-        return {name: _seconds(each.hidden) for name, each in self._found.items()}
+        return {name: seconds(each.hidden) for name, each in self._found.items()}
 
     @output("s")
     def exposed_total(self) -> Quantity:
         """All communication that nothing hides. Equation: sum of exposed."""
-        return _seconds(math.fsum(each.exposed for each in self._found.values()))
+        return seconds(math.fsum(each.exposed for each in self._found.values()))
 
     @output("s")
     def hidden_total(self) -> Quantity:
         """All communication that other work hides. Equation: sum of hidden."""
-        return _seconds(math.fsum(each.hidden for each in self._found.values()))
+        return seconds(math.fsum(each.hidden for each in self._found.values()))
 
     @output("%")
     def exposed_share(self) -> Quantity:
         """Exposed communication over the step. Equation: exposed_total / step_time."""
-        return _percent(to_si(self.exposed_total) / to_si(self.step.step_time))
+        return percent(to_si(self.exposed_total) / to_si(self.step.step_time))
 
     @output("ms")
     def layer_products(self) -> Quantity:
@@ -166,22 +151,22 @@ class StepCollectivesScenario(Scenario):
             / x.tensor
         )
         half_work = x.half_work * (x.peak / x.core_peak)
-        return _milliseconds(work / kernels.matrix_rate(x.peak, x.efficiency, work, half_work))
+        return seconds(work / kernels.matrix_rate(x.peak, x.efficiency, work, half_work))
 
     @output("ms")
     def layer_exchange(self) -> Quantity:
         """The two all-reduces of that pass, if nothing hid them. Equation: 2 * time_of_one."""
         found = self._found.get("tensor_parallel")
-        return _milliseconds(2.0 * found.seconds if found else 0.0)
+        return seconds(2.0 * found.seconds if found else 0.0)
 
     @output("ms")
     def reduction_window(self) -> Quantity:
         """Last backward pass of the first stage, the only time behind which gradients can travel.
 
-        Equation: layers of the stage * backward pass of a layer and microbatch; of as many
-        microbatches as there are stages in an interleaved schedule.
+        Equation: layers of the stage * backward pass of a layer and microbatch, and that of an
+        output head on it; of as many microbatches as there are stages in an interleaved schedule.
         """
-        return _milliseconds(self._window()[0])
+        return seconds(self._window()[0])
 
     @output("ms")
     def reduction_hidden_at_most(self) -> Quantity:
@@ -191,7 +176,7 @@ class StepCollectivesScenario(Scenario):
         in an interleaved schedule.
         """
         window, parts = self._window()
-        return _milliseconds(window * (1.0 - 1.0 / parts))
+        return seconds(window * (1.0 - 1.0 / parts))
 
     @output()
     def reduction_over_window(self) -> float:
@@ -219,112 +204,7 @@ class StepCollectivesScenario(Scenario):
     def _parts(self) -> Parts:
         return parts_of(self._inputs)
 
-    @property
-    def _found(self) -> dict[str, _Exchange]:
+    @cached_property
+    def _found(self) -> dict[str, Exchange]:
         """The collectives by kind."""
-        if "_exchanges" not in self.__dict__:
-            x = self._inputs
-            made = {
-                "tensor_parallel": (x.tensor, self._tensor),
-                "point_to_point": (x.pipeline, self._neighbors),
-                "data_parallel": (x.data, self._data),
-            }
-            self.__dict__["_exchanges"] = {
-                name: make() for name, (members, make) in made.items() if members > 1
-            }
-        found: dict[str, _Exchange] = self.__dict__["_exchanges"]
-        return found
-
-    def _tensor(self) -> _Exchange:
-        x, parts, result = self._inputs, self._parts, self.step.result
-        stages = pipeline.split_layers(x.layers, x.pipeline)
-        layers = pipeline.over_stages(stages, parts.layer.total, parts.head)[2]
-        return _all_reduce(
-            x,
-            members=x.tensor,
-            stride=1,
-            message=2.0 * x.microbatch * x.seq_len * x.hidden,
-            count=x.microbatches * layers * (6 if x.repeats_all else 4),
-            exposed=result.step.ledger.tensor_parallel,
-            hidden=result.step.hidden_tensor_parallel,
-        )
-
-    def _neighbors(self) -> _Exchange:
-        x = self._inputs
-        group = collectives.group_of(x.pipeline, x.tensor * x.data, x.node_size)
-        message = 2.0 * x.microbatch * x.seq_len * x.hidden / x.tensor
-        nodes = Group(1, 2) if group.nodes > 1 else Group(2, 1)
-        return _Exchange(
-            members=2,
-            group=nodes,
-            message=message,
-            times=x.microbatches * 2 * x.interleaving,
-            seconds=collectives.point_to_point_time(message, group, x.links),
-            idle=collectives.point_to_point_time(0.0, group, x.links),
-            sent=message,
-            exposed=self.step.result.ledger.point_to_point,
-            hidden=0.0,
-        )
-
-    def _data(self) -> _Exchange:
-        x, result = self._inputs, self.step.result
-        kinds = stage_kinds(x, pipeline.split_layers(x.layers, x.pipeline))
-        return _all_reduce(
-            x,
-            members=x.data,
-            stride=x.tensor,
-            message=x.gradient_bytes * max(most for _, count, most, _ in kinds if count > 0),
-            count=1,
-            exposed=result.step.ledger.data_parallel,
-            hidden=result.step.hidden_data_parallel,
-        )
-
-
-def _all_reduce(
-    x: Inputs,
-    *,
-    members: int,
-    stride: int,
-    message: float,
-    count: int,
-    exposed: float,
-    hidden: float,
-) -> _Exchange:
-    group = collectives.group_of(members, stride, x.node_size)
-    within = (group.inside - 1) / group.inside
-    between = (group.nodes - 1) / members
-    return _Exchange(
-        members=members,
-        group=group,
-        message=message,
-        times=count,
-        seconds=collectives.all_reduce_time(message, group, x.links),
-        idle=collectives.all_reduce_time(0.0, group, x.links),
-        sent=2.0 * message * (within + between),
-        exposed=exposed,
-        hidden=hidden,
-    )
-
-
-def _seconds(value: float) -> Quantity:
-    return Quantity(value, unit("s"))
-
-
-def _milliseconds(value: float) -> Quantity:
-    return Quantity(value * 1e3, unit("ms"))
-
-
-def _microseconds(value: float) -> Quantity:
-    return Quantity(value * 1e6, unit("us"))
-
-
-def _megabytes(value: float) -> Quantity:
-    return Quantity(value / 1e6, unit("MB"))
-
-
-def _gigabytes(value: float) -> Quantity:
-    return Quantity(value / 1e9, unit("GB"))
-
-
-def _percent(value: float) -> Quantity:
-    return Quantity(value * 100, unit("%"))
+        return exchanges(self.step.result)

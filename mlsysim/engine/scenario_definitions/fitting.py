@@ -10,6 +10,7 @@ from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_definitions.published import PublishedStepTimesScenario
 from mlsysim.engine.scenario_definitions.published_rows import Run
 from mlsysim.outputs import output
+from mlsysim.quantities import percent
 from mlsysim.registry.types import Accelerator
 from mlsysim.solvers import DistributedModel
 from mlsysim.solvers.fitting import least_squares
@@ -42,7 +43,7 @@ class _Runs:
         """The constants of least squared error, rounded as the registry holds them."""
         _names, starts, lower, upper, digits = zip(*_CONSTANTS[: self.count], strict=True)
         begin = start[: self.count] if len(start) >= self.count else starts
-        exact = least_squares(self.errors, begin, lower, upper)
+        exact = least_squares(self.errors_under, begin, lower, upper)
         return [
             round(value / digit) * digit if digit >= 1 else round(value, 3)
             for value, digit in zip(exact, digits, strict=True)
@@ -50,7 +51,17 @@ class _Runs:
 
     def errors(self, constants: Sequence[float]) -> list[float]:
         """The error of each run under these constants, predicted / measured - 1."""
-        efficiency, half_work, memory_efficiency, *exposure = constants
+        [found] = self.errors_under([constants])
+        return found
+
+    def errors_under(self, sets: Sequence[Sequence[float]]) -> list[list[float]]:
+        """The errors of all runs under each of several sets of constants, evaluated at once."""
+        import numpy as np
+
+        # A row a set; the runs are the columns.
+        efficiency, half_work, memory_efficiency, *exposure = (
+            np.array(each)[:, None] for each in zip(*sets, strict=True)
+        )
         changed: Inputs = self._inputs._replace(
             efficiency=efficiency,
             half_work=half_work,
@@ -59,7 +70,8 @@ class _Runs:
         )
         seconds: Any = times(changed)[0].total
         return [
-            float(each) / run.measured - 1 for each, run in zip(seconds, self.runs, strict=True)
+            [float(each) / run.measured - 1 for each, run in zip(row, self.runs, strict=True)]
+            for row in seconds
         ]
 
 
@@ -148,7 +160,7 @@ class PublishedStepFitScenario(Scenario):
         Equation: mean(|predicted / measured - 1|) of its runs, with constants from all other
         sources.
         """
-        return {source: _percent(mean(_absolute(*each))) for source, each in self._left_out()}
+        return {source: percent(mean(_absolute(*each))) for source, each in self._left_out()}
 
     @property
     def feasible(self) -> bool:
@@ -200,8 +212,8 @@ class PublishedStepFitScenario(Scenario):
     @staticmethod
     def _with_all(found: dict[str, list[float]]) -> dict[str, Quantity]:
         everything = [error for errors in found.values() for error in errors]
-        return {name: _percent(mean(errors)) for name, errors in found.items()} | {
-            "all": _percent(mean(everything))
+        return {name: percent(mean(errors)) for name, errors in found.items()} | {
+            "all": percent(mean(everything))
         }
 
 
@@ -229,7 +241,3 @@ def _committed(run: Run) -> tuple[float, ...]:
         accelerator.memory_efficiency,
         accelerator.overlap_exposure,
     )
-
-
-def _percent(share: float) -> Quantity:
-    return Quantity(100 * share, unit("%"))

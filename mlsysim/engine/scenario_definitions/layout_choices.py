@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 from mlsysim.declared import declared, record
@@ -11,9 +12,10 @@ from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_definitions.layouts import CHOICES, Layouts
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
 from mlsysim.outputs import output
+from mlsysim.quantities import gigabytes, percent, seconds
 from mlsysim.solvers import DistributedModel
 from mlsysim.solvers.arguments import RECOMPUTATION
-from mlsysim.units import Quantity, to_si, unit
+from mlsysim.units import Quantity, to_si
 
 __all__ = ["LayoutChoicesScenario"]
 
@@ -40,12 +42,15 @@ class LayoutChoicesScenario(Scenario):
 
     @output()
     def fitting(self) -> int:
-        """Layouts that exist and fit. Equation: count."""
+        """Layouts that exist and fit. Equation: count(memory <= capacity)."""
         return int(self._all["feasible"].sum())
 
     @output()
     def faster_than_step(self) -> int:
-        """Layouts that fit and are faster than the step's own. Equation: count."""
+        """Layouts that fit and are faster than the step's own.
+
+        Equation: count(step time < that of the step).
+        """
         time = self._all["step_time"]
         return int((self._all["feasible"] & (time < self._own)).sum())
 
@@ -74,13 +79,13 @@ class LayoutChoicesScenario(Scenario):
     @output("%")
     def changing_saves(self) -> dict[str, Quantity]:
         """Share of the step that changing one choice alone saves. Equation: 1 - changing / step."""
-        return {name: _percent(1 - to_si(t) / self._own) for name, t in self.changing.items()}
+        return {name: percent(1 - to_si(t) / self._own) for name, t in self.changing.items()}
 
     @output("%")
     def keeping_costs(self) -> dict[str, Quantity]:
         """What one choice of the step costs the fastest layout. Equation: keeping / best - 1."""
         best = to_si(self.best_step_time)
-        return {name: _percent(to_si(t) / best - 1) for name, t in self.keeping.items()}
+        return {name: percent(to_si(t) / best - 1) for name, t in self.keeping.items()}
 
     @output("s")
     def best_step_time(self) -> Quantity:
@@ -96,10 +101,7 @@ class LayoutChoicesScenario(Scenario):
         i = self._all.least("step_time", self._all["feasible"])
         own = self.step.result.ledger._asdict()
         return {
-            name: Quantity(
-                math.fsum(float(own[part]) - float(self._all[part][i]) for part in parts),
-                unit("s"),
-            )
+            name: seconds(math.fsum(float(own[part]) - float(self._all[part][i]) for part in parts))
             for name, parts in _PARTS.items()
         }
 
@@ -123,7 +125,10 @@ class LayoutChoicesScenario(Scenario):
 
     @output()
     def rescued_by_recomputation(self) -> int:
-        """Layouts that fit with full recomputation and not without any. Equation: count."""
+        """Layouts that fit with full recomputation and not without any.
+
+        Equation: count(memory, full <= capacity < memory, none).
+        """
         return int(self._rescued().sum())
 
     @output("s")
@@ -139,7 +144,7 @@ class LayoutChoicesScenario(Scenario):
         """
         shares = {"best": 0.0, "five_percent": 0.05, "ten_percent": 0.1}
         return {
-            name: _gigabytes(self._all["memory"][self._close(share)].min())
+            name: gigabytes(float(self._all["memory"][self._close(share)].min()) / 1e9)
             for name, share in shares.items()
         }
 
@@ -150,7 +155,7 @@ class LayoutChoicesScenario(Scenario):
         Equation: min memory over rows of the table without full recomputation.
         """
         kept = [row for row in self.table() if row["activation_recomputation"] != "full"]
-        return Quantity(min(row["memory_gb"] for row in kept), unit("GB"))
+        return gigabytes(min(row["memory_gb"] for row in kept))
 
     @output("s")
     def best_in_share(self) -> dict[str, Quantity]:
@@ -168,7 +173,7 @@ class LayoutChoicesScenario(Scenario):
     @output("GB")
     def step_memory(self) -> Quantity:
         """Memory of the step's own layout. Equation: result.step.memory.total."""
-        return _gigabytes(self.step.result.step.memory.total)
+        return gigabytes(self.step.result.step.memory.total / 1e9)
 
     def table(self) -> Sequence[Mapping[str, Any]]:
         """Layouts that none beats in both time and memory, fastest first."""
@@ -181,12 +186,9 @@ class LayoutChoicesScenario(Scenario):
                 rows.append(everything.row(i))
         return rows
 
-    @property
+    @cached_property
     def _all(self) -> Layouts:
-        if "_layouts" not in self.__dict__:
-            self.__dict__["_layouts"] = Layouts(self.step, self.most_sharding)
-        found: Layouts = self.__dict__["_layouts"]
-        return found
+        return Layouts(self.step, self.most_sharding)
 
     @property
     def _own(self) -> float:
@@ -205,7 +207,7 @@ class LayoutChoicesScenario(Scenario):
         return rescued
 
     def _fastest(self, among: Any) -> Quantity:
-        return Quantity(self._all.fastest(among), unit("s"))
+        return seconds(self._all.fastest(among))
 
     def _agrees(self, *choices: str) -> Any:
         """Which layouts have these choices as the step has them."""
@@ -219,10 +221,7 @@ class LayoutChoicesScenario(Scenario):
             "recomputation": RECOMPUTATION.index(replica.activation_recomputation),
             "sharding": 0,
         }
-        same = self._all["tp_size"] > 0
-        for choice in choices:
-            same = same & (self._all[CHOICES[choice]] == own[choice])
-        return same
+        return self._all.having({choice: own[choice] for choice in choices})
 
 
 # Parts of the ledger that are told together.
@@ -233,11 +232,3 @@ _PARTS = {
     "other_communication": ("context_parallel", "point_to_point", "data_parallel"),
     "bubble": ("bubble",),
 }
-
-
-def _gigabytes(value: Any) -> Quantity:
-    return Quantity(float(value) / 1e9, unit("GB"))
-
-
-def _percent(share: float) -> Quantity:
-    return Quantity(100 * share, unit("%"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, ClassVar
 
 from mlsysim.declared import declared, record
@@ -13,10 +14,11 @@ from mlsysim.engine.scenario_definitions.published_rows import Run
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
 from mlsysim.errors import InputError, LayoutError, nearest
 from mlsysim.outputs import output
+from mlsysim.quantities import gigabytes, percent, seconds
 from mlsysim.solvers import DistributedModel
 from mlsysim.solvers.arguments import RECOMPUTATION
 from mlsysim.solvers.statistics import mean
-from mlsysim.units import Quantity, to_si, unit
+from mlsysim.units import Quantity, to_si
 
 __all__ = ["LayoutEvidenceScenario"]
 
@@ -59,22 +61,31 @@ class LayoutEvidenceScenario(Scenario):
 
     @output("s")
     def run_layout_time(self) -> Quantity:
-        """Time of the step with that layout. Equation: DistributedModel.solve(...)."""
-        return Quantity(float(self._all["step_time"][self._of_run]), unit("s"))
+        """Time of the step with that layout.
+
+        Equation: DistributedModel.solve(...).step_latency_total.
+        """
+        return seconds(float(self._all["step_time"][self._of_run]))
 
     @output("GB")
     def run_layout_memory(self) -> Quantity:
-        """Memory of the step with that layout. Equation: DistributedModel.solve(...)."""
-        return Quantity(float(self._all["memory"][self._of_run]) / 1e9, unit("GB"))
+        """Memory of the step with that layout.
+
+        Equation: state_memory + activation_memory of DistributedModel.solve(...).
+        """
+        return gigabytes(float(self._all["memory"][self._of_run]) / 1e9)
 
     @output("%")
     def run_layout_over_best(self) -> Quantity:
         """What that layout takes longer than the fastest. Equation: run_layout_time / best - 1."""
-        return _percent(to_si(self.run_layout_time) / self._best - 1)
+        return percent(to_si(self.run_layout_time) / self._best - 1)
 
     @output()
     def beaten_by(self) -> int:
-        """Layouts that are both faster and smaller than that of the run. Equation: count."""
+        """Layouts that are both faster and smaller than that of the run.
+
+        Equation: count(step time < run_layout_time, memory < run_layout_memory).
+        """
         found, i = self._all, self._of_run
         better = (found["step_time"] < found["step_time"][i]) & (
             found["memory"] < found["memory"][i]
@@ -84,7 +95,7 @@ class LayoutEvidenceScenario(Scenario):
     @output("%")
     def tolerance(self) -> Quantity:
         """Error of the model that is granted to each layout. Equation: published.mean_error."""
-        return _percent(to_si(self.published.mean_error))
+        return percent(to_si(self.published.mean_error))
 
     @output("%")
     def interleaved_bias(self) -> Quantity:
@@ -92,7 +103,7 @@ class LayoutEvidenceScenario(Scenario):
 
         Equation: mean(predicted / measured - 1) over these runs.
         """
-        return _percent(mean([run.error for run in self._interleaved()]))
+        return percent(mean([run.error for run in self._interleaved()]))
 
     @output()
     def interleaved_microbatch(self) -> int:
@@ -131,12 +142,9 @@ class LayoutEvidenceScenario(Scenario):
             raise LayoutError(f"no published run interleaves on {own}")
         return found
 
-    @property
+    @cached_property
     def _all(self) -> Layouts:
-        if "_layouts" not in self.__dict__:
-            self.__dict__["_layouts"] = Layouts(self.step, self.most_sharding)
-        found: Layouts = self.__dict__["_layouts"]
-        return found
+        return Layouts(self.step, self.most_sharding)
 
     @property
     def _best(self) -> float:
@@ -158,9 +166,7 @@ class LayoutEvidenceScenario(Scenario):
         """The place of the run's layout among all."""
         own = {name: self._row[column] for name, column in CHOICES.items()}
         own["recomputation"] = str(RECOMPUTATION.index(own["recomputation"]))
-        same = self._all["tp_size"] > 0
-        for name, column in CHOICES.items():
-            same = same & (self._all[column] == int(own[name]))
+        same = self._all.having({name: int(value) for name, value in own.items()})
         if not same.any():
             layout = ", ".join(f"{column} {own[name]}" for name, column in CHOICES.items())
             raise LayoutError(f"the layout of {self.run} is none on the step's fleet: {layout}")
@@ -170,7 +176,3 @@ class LayoutEvidenceScenario(Scenario):
 # Whose range among the fastest layouts is worth a look; data parallelism follows from the others.
 _RANGES = {name: column for name, column in CHOICES.items() if name != "recomputation"}
 _RANGES["data"] = "dp_size"
-
-
-def _percent(share: float) -> Quantity:
-    return Quantity(100 * share, unit("%"))

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 from mlsysim.declared import declared, record
 from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_definitions.layouts import COLUMNS, Layouts
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
-from mlsysim.errors import InputError, LayoutError
+from mlsysim.errors import LayoutError
+from mlsysim.lists import Counts
 from mlsysim.outputs import output
+from mlsysim.quantities import gigabytes, percent, seconds
 from mlsysim.solvers import DistributedModel
-from mlsysim.units import Quantity, unit
+from mlsysim.units import Quantity
 
 __all__ = ["LayoutMapScenario"]
 
@@ -30,6 +32,11 @@ class LayoutMapScenario(Scenario):
     Assumptions: all layouts share the step's efficiency, overlap and kernels.
 
     Excludes: degrees that the map does not name, and how well a framework runs a layout.
+
+    >>> from mlsysim import Scenarios
+    >>> case = Scenarios.ReferenceLayoutMap
+    >>> case.cells_by_state["fits"], case.cells
+    (35, 64)
     """
 
     solvers: ClassVar[tuple[type, ...]] = (DistributedModel,)
@@ -38,13 +45,8 @@ class LayoutMapScenario(Scenario):
     most_sharding: int = declared(
         at_least=0, at_most=3, description="highest ZeRO stage that is looked at"
     )
-    tensor_degrees: str = declared(description="rows of the map, separated by commas")
-    pipeline_degrees: str = declared(description="columns of the map, separated by commas")
-
-    def check(self) -> None:
-        """Refuse degrees that are no whole numbers, out of order, or repeated."""
-        _degrees("tensor_degrees", self.tensor_degrees)
-        _degrees("pipeline_degrees", self.pipeline_degrees)
+    tensor_degrees: Counts = declared(at_least=1, description="rows of the map")
+    pipeline_degrees: Counts = declared(at_least=1, description="columns of the map")
 
     @output()
     def cells(self) -> int:
@@ -69,7 +71,7 @@ class LayoutMapScenario(Scenario):
 
         Equation: min over layouts with these two degrees that fit.
         """
-        return {_cell(row): _seconds(row["step_time_s"]) for row in self._fitting()}
+        return {_cell(row): seconds(row["step_time_s"]) for row in self._fitting()}
 
     @output()
     def over_best_at(self) -> dict[str, float]:
@@ -80,12 +82,12 @@ class LayoutMapScenario(Scenario):
     @output("s")
     def tensor_parallel_at(self) -> dict[str, Quantity]:
         """Exposed tensor-parallel communication in each cell. Equation: ledger.tensor_parallel."""
-        return {_cell(row): _seconds(row["tensor_parallel_s"]) for row in self._fitting()}
+        return {_cell(row): seconds(row["tensor_parallel_s"]) for row in self._fitting()}
 
     @output("s")
     def bubble_at(self) -> dict[str, Quantity]:
         """Time that the pipeline of each cell waits. Equation: ledger.bubble."""
-        return {_cell(row): _seconds(row["bubble_s"]) for row in self._fitting()}
+        return {_cell(row): seconds(row["bubble_s"]) for row in self._fitting()}
 
     @output("%")
     def bubble_rule_at(self) -> dict[str, Quantity]:
@@ -94,9 +96,7 @@ class LayoutMapScenario(Scenario):
         Equation: (pipeline - 1) / (interleaving * microbatches).
         """
         return {
-            _cell(row): Quantity(
-                100 * (row["pp_size"] - 1) / (row["v_stages"] * row["microbatches"]), unit("%")
-            )
+            _cell(row): percent((row["pp_size"] - 1) / (row["v_stages"] * row["microbatches"]))
             for row in self._fitting()
         }
 
@@ -121,7 +121,7 @@ class LayoutMapScenario(Scenario):
         """
         node = self.step.fleet.node.accelerators
         found = {}
-        for t in _degrees("tensor_degrees", self.tensor_degrees):
+        for t in self.tensor_degrees:
             inside = min(t, node)
             if t > 1 and t % inside == 0 and node % inside == 0:
                 between = (1 - inside / t) / inside * self.link_ratio
@@ -130,23 +130,11 @@ class LayoutMapScenario(Scenario):
 
     @output()
     def idle_at(self) -> dict[str, int]:
-        """Accelerators of the fleet that belong to no replica, in each cell.
+        """Accelerators of the fleet that belong to no replica, in each cell that leaves any.
 
         Equation: accelerators - tensor * context * pipeline * data.
         """
-        return {_cell(row): row["idle"] for row in self._fitting()}
-
-    @output("GB")
-    def memory_at(self) -> dict[str, Quantity]:
-        """Memory of an accelerator in each cell: of its fastest layout, or of its leanest.
-
-        Equation: the fastest layout that fits, or where none fits min over all layouts.
-        """
-        return {
-            _cell(row): Quantity(row["memory_gb"], unit("GB"))
-            for row in self.table()
-            if row["state"] != "none_exists"
-        }
+        return {_cell(row): row["idle"] for row in self._fitting() if row["idle"]}
 
     @output("GB")
     def lacking_at(self) -> dict[str, Quantity]:
@@ -155,23 +143,24 @@ class LayoutMapScenario(Scenario):
         Equation: min memory over layouts of the cell - memory capacity.
         """
         return {
-            _cell(row): Quantity(row["lacking_gb"], unit("GB"))
+            _cell(row): gigabytes(row["lacking_gb"])
             for row in self.table()
             if row["state"] == "too_large"
         }
 
     def table(self) -> Sequence[Mapping[str, Any]]:
         """One row a cell: its fastest layout with the ledger, or why there is none."""
-        if "_rows" not in self.__dict__:
-            self.__dict__["_rows"] = [*self._found()]
-        rows: list[dict[str, Any]] = self.__dict__["_rows"]
+        return self._rows
+
+    @cached_property
+    def _rows(self) -> list[dict[str, Any]]:
+        rows = [*self._found()]
         if not any(row["state"] == "fits" for row in rows):
             raise LayoutError("no cell of the map has a layout that exists and fits")
         return rows
 
     def _found(self) -> Iterator[dict[str, Any]]:
-        tensor = _degrees("tensor_degrees", self.tensor_degrees)
-        pipeline = _degrees("pipeline_degrees", self.pipeline_degrees)
+        tensor, pipeline = self.tensor_degrees, self.pipeline_degrees
         layouts = Layouts(self.step, self.most_sharding)
         plain = DistributedModel.solve_grid(
             **layouts.shared, axes={"tp_size": tensor, "pp_size": pipeline}
@@ -200,22 +189,5 @@ class LayoutMapScenario(Scenario):
         return [row for row in self.table() if row["state"] == "fits"]
 
 
-def _degrees(field: str, text: str) -> list[int]:
-    """The degrees that an input lists. Raises InputError for one that is none."""
-    words = [each.strip() for each in text.split(",")]
-    for word in words:
-        if not (word.isascii() and word.isdigit() and int(word)):
-            raise InputError(f"{field}: {word!r}: expected whole numbers such as '1, 2, 4'")
-    degrees = [int(word) for word in words]
-    for before, after in itertools.pairwise(degrees):
-        if after <= before:
-            raise InputError(f"{field}: {after} after {before}: expected them to rise")
-    return degrees
-
-
 def _cell(row: Mapping[str, Any]) -> str:
     return f"tp{row['tp_size']}_pp{row['pp_size']}"
-
-
-def _seconds(value: float) -> Quantity:
-    return Quantity(value, unit("s"))

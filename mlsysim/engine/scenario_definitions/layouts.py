@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
-from mlsysim.engine.scenario_definitions.variation import FIXED
 from mlsysim.errors import LayoutError
 from mlsysim.solvers import DistributedModel
 from mlsysim.solvers.arguments import RECOMPUTATION
 from mlsysim.solvers.inputs import Ledger
 
-__all__ = ["CHOICES", "COLUMNS", "Layouts"]
+__all__ = ["CHOICES", "COLUMNS", "Layouts", "shared_arguments"]
 
 # The choices of a layout and the columns that hold them; data parallelism follows from the others.
 CHOICES = {
@@ -33,6 +33,25 @@ COLUMNS = (
     "memory_gb",
 )
 
+# The arguments of a step that its layouts share, beside model, fleet and batch.
+_OPTIONS = (
+    "seq_len",
+    "precision",
+    "efficiency",
+    "bytes_per_param",
+    "sequence_parallel",
+    "fused_attention",
+    "gradient_precision",
+    "overlap_comm",
+    "overlap_tp_comm",
+)
+
+
+def shared_arguments(step: ReferenceTrainingStepScenario) -> dict[str, Any]:
+    """The arguments of DistributedModel.solve that all layouts of a step share."""
+    given = step.solver_arguments()
+    return {name: given[name] for name in ("model", "fleet", "batch_size", *_OPTIONS)}
+
 
 class Layouts:
     """Every layout that exists on the step's fleet, as an array for each column.
@@ -45,10 +64,9 @@ class Layouts:
     def __init__(self, step: ReferenceTrainingStepScenario, most_sharding: int) -> None:
         from mlsysim.solvers import search
 
-        given = step.solver_arguments()
-        options = {name: given[name] for name in FIXED}
-        model, fleet, batch = given["model"], given["fleet"], given["batch_size"]
-        self.shared = {"model": model, "fleet": fleet, "batch_size": batch, **options}
+        self.shared = shared_arguments(step)
+        options = dict(self.shared)
+        model, fleet, batch = (options.pop(name) for name in ("model", "fleet", "batch_size"))
         inputs = search.shared(DistributedModel.solve, model, fleet, batch, options)
         devices = fleet.total_accelerators
         columns, _ = search.layouts(
@@ -60,6 +78,13 @@ class Layouts:
 
     def __getitem__(self, column: str) -> Any:
         return self._columns[column]
+
+    def having(self, choices: Mapping[str, int]) -> Any:
+        """Which layouts have these choices; recomputation is given by its place in its list."""
+        same = self["tp_size"] > 0
+        for choice, value in choices.items():
+            same = same & (self[CHOICES[choice]] == value)
+        return same
 
     def fastest(self, among: Any) -> float:
         """Seconds of the fastest layout of `among`. Raises LayoutError if there is none."""

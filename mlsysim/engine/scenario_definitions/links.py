@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 from mlsysim import units
@@ -11,7 +12,9 @@ from mlsysim.declared import declared, record
 from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
 from mlsysim.errors import InputError, LayoutError, MlsysimError
+from mlsysim.lists import Values
 from mlsysim.outputs import output
+from mlsysim.quantities import gigabytes, seconds
 from mlsysim.registry.types import Fleet
 from mlsysim.solvers import DistributedModel, collectives
 from mlsysim.solvers.collectives import Group
@@ -72,7 +75,7 @@ class CollectiveTimesScenario(Scenario):
     @output("us")
     def latency_time(self) -> Quantity:
         """Time that remains however small the message. Equation: all_reduce_time(0 B)."""
-        return _microseconds(self._time(0.0))
+        return seconds(self._time(0.0))
 
     @output("GB/s")
     def large_rate(self) -> Quantity:
@@ -89,12 +92,12 @@ class CollectiveTimesScenario(Scenario):
 
         Equation: latency_time * large_rate.
         """
-        return _megabytes(self._time(0.0) / self._per_byte)
+        return gigabytes(self._time(0.0) / self._per_byte / 1e9)
 
     @output("us")
     def time_at(self) -> dict[str, Quantity]:
         """Time of each message. Equation: all_reduce_time(message)."""
-        return {f"{row['message_B']}_B": _microseconds(row["time_s"]) for row in self.table()}
+        return {f"{row['message_B']}_B": seconds(row["time_s"]) for row in self.table()}
 
     def table(self) -> Sequence[Mapping[str, Any]]:
         """One row a message: bytes, seconds, and the two parts of them."""
@@ -133,24 +136,23 @@ class NodeLinkSweepScenario(Scenario):
     Assumptions: efficiency and latency of the links stay as they are.
 
     Excludes: links that several accelerators share.
+
+    >>> from mlsysim import Scenarios
+    >>> case = Scenarios.NodeLinkSweep
+    >>> case.step_time_at["225_GB_per_s"] > case.step.step_time
+    True
     """
 
     solvers: ClassVar[tuple[type, ...]] = (DistributedModel,)
 
     step: ReferenceTrainingStepScenario = declared(description="the step that is varied")
-    rates: str = declared(
-        description="line rates of an accelerator's links, one direction, separated by commas"
+    rates: Values = declared(
+        description="line rates of an accelerator's links, one direction, such as 450 GB/s"
     )
 
     def check(self) -> None:
-        """Refuse what is no rate, and a rate that stands there twice."""
-        rows = self.table()
-        if not rows:
-            raise InputError("rates: expected at least one rate, such as 450 GB/s")
-        names = [row["rate"] for row in rows]
-        for name in names:
-            if names.count(name) > 1:
-                raise InputError(f"rates: {name} stands there twice")
+        """Refuse what is no rate."""
+        self._rows  # noqa: B018
 
     @output("s")
     def step_time_at(self) -> dict[str, Quantity]:
@@ -169,22 +171,22 @@ class NodeLinkSweepScenario(Scenario):
 
     def table(self) -> Sequence[Mapping[str, Any]]:
         """One row a rate: the rate, the step, and its ledger in seconds."""
-        if "_rows" not in self.__dict__:
-            texts = [text.strip() for text in self.rates.split(",") if text.strip()]
-            self.__dict__["_rows"] = [self._row(text) for text in texts]
-        rows: list[dict[str, Any]] = self.__dict__["_rows"]
-        return rows
+        return self._rows
 
-    def _row(self, text: str) -> dict[str, Any]:
+    @cached_property
+    def _rows(self) -> list[dict[str, Any]]:
+        return [self._row(rate) for rate in self.rates]
+
+    def _row(self, rate: Any) -> dict[str, Any]:
         node = self.step.fleet.node
         try:
-            node = dataclasses.replace(node, link_bandwidth=units.quantity(text))
+            node = dataclasses.replace(node, link_bandwidth=rate)
         except MlsysimError as error:
-            raise InputError(f"rates: {text!r}: {error}") from None
+            raise InputError(f"rates: {rate!r}: {error}") from None
         fleet = dataclasses.replace(self.step.fleet, node=node)
         result = DistributedModel.solve(**{**self.step.solver_arguments(), "fleet": fleet})
         return {
-            "rate": text,
+            "rate": rate,
             "rate_GB_per_s": to_si(node.link_bandwidth) / 1e9,
             "step_time_s": float(result.ledger.total),
             **{f"{name}_s": float(part) for name, part in result.ledger._asdict().items()},
@@ -193,16 +195,8 @@ class NodeLinkSweepScenario(Scenario):
 
     def _column(self, name: str) -> dict[str, Quantity]:
         return {
-            row["rate"].replace("/", "_per_").replace(" ", "_").replace(".", "_"): Quantity(
-                row[name], unit("s")
+            row["rate"].replace("/", "_per_").replace(" ", "_").replace(".", "_"): seconds(
+                row[name]
             )
             for row in self.table()
         }
-
-
-def _microseconds(value: float) -> Quantity:
-    return Quantity(value * 1e6, unit("us"))
-
-
-def _megabytes(value: float) -> Quantity:
-    return Quantity(value / 1e6, unit("MB"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 from mlsysim.declared import declared, record
@@ -12,9 +13,10 @@ from mlsysim.engine.scenario_definitions.published import PublishedStepTimesScen
 from mlsysim.engine.scenario_definitions.published_rows import Run
 from mlsysim.errors import InputError
 from mlsysim.outputs import output
+from mlsysim.quantities import percent
 from mlsysim.solvers import DistributedModel
 from mlsysim.solvers.statistics import mean
-from mlsysim.units import Quantity, unit
+from mlsysim.units import Quantity
 
 __all__ = ["MeasuredScalingScenario"]
 
@@ -62,39 +64,29 @@ class MeasuredScalingScenario(Scenario):
         return {runs[0].name: _accelerators(runs[-1]) for runs in self._series}
 
     @output("%")
-    def measured_growth(self) -> dict[str, Quantity]:
-        """Growth of the measured step over a series. Equation: last / first - 1."""
-        return {runs[0].name: _percent(_measured(runs, runs[-1])) for runs in self._series}
-
-    @output("%")
-    def predicted_growth(self) -> dict[str, Quantity]:
-        """Growth of the modeled step over a series. Equation: last / first - 1."""
-        return {runs[0].name: _percent(_predicted(runs, runs[-1])) for runs in self._series}
-
-    @output("%")
     def mean_measured_growth(self) -> Quantity:
-        """Mean over the series. Equation: mean(measured_growth)."""
-        return _percent(mean([_measured(runs, runs[-1]) for runs in self._series]))
+        """Mean over the series. Equation: mean(last / first - 1), measured."""
+        return percent(mean([_measured(runs, runs[-1]) for runs in self._series]))
 
     @output("%")
     def mean_predicted_growth(self) -> Quantity:
-        """Mean over the series. Equation: mean(predicted_growth)."""
-        return _percent(mean([_predicted(runs, runs[-1]) for runs in self._series]))
+        """Mean over the series. Equation: mean(last / first - 1), modeled."""
+        return percent(mean([_predicted(runs, runs[-1]) for runs in self._series]))
 
     @output("%")
     def most_measured_growth(self) -> Quantity:
-        """The series that grows most. Equation: max(measured_growth)."""
-        return _percent(max(_measured(runs, runs[-1]) for runs in self._series))
+        """The series that grows most. Equation: max(last / first - 1), measured."""
+        return percent(max(_measured(runs, runs[-1]) for runs in self._series))
 
     @output("%")
     def least_measured_growth(self) -> Quantity:
-        """The series that grows least. Equation: min(measured_growth)."""
-        return _percent(min(_measured(runs, runs[-1]) for runs in self._series))
+        """The series that grows least. Equation: min(last / first - 1), measured."""
+        return percent(min(_measured(runs, runs[-1]) for runs in self._series))
 
     @output("%")
     def most_predicted_growth(self) -> Quantity:
-        """The series that the model lets grow most. Equation: max(predicted_growth)."""
-        return _percent(max(_predicted(runs, runs[-1]) for runs in self._series))
+        """The series that the model lets grow most. Equation: max(last / first - 1), modeled."""
+        return percent(max(_predicted(runs, runs[-1]) for runs in self._series))
 
     @output("%")
     def growth_a_doubling(self) -> Quantity:
@@ -102,7 +94,7 @@ class MeasuredScalingScenario(Scenario):
 
         Equation: mean(step time of the run / step time of the one before - 1) over all series.
         """
-        return _percent(
+        return percent(
             mean([run.measured / before.measured - 1 for before, run in self._doublings])
         )
 
@@ -132,13 +124,10 @@ class MeasuredScalingScenario(Scenario):
             if _accelerators(run) == 2 * _accelerators(before)
         ]
 
-    @property
+    @cached_property
     def _series(self) -> list[list[Run]]:
-        if "_found" not in self.__dict__:
-            series = _series_of(self.published.solved)
-            self.__dict__["_found"] = [runs for runs in series if len(runs) >= self.least_runs]
-        found: list[list[Run]] = self.__dict__["_found"]
-        return found
+        series = _series_of(self.published.solved)
+        return [runs for runs in series if len(runs) >= self.least_runs]
 
 
 def _series_of(runs: Sequence[Run]) -> Iterator[list[Run]]:
@@ -175,7 +164,3 @@ def _measured(runs: Sequence[Run], run: Run) -> float:
 
 def _predicted(runs: Sequence[Run], run: Run) -> float:
     return run.predicted / runs[0].predicted - 1
-
-
-def _percent(share: float) -> Quantity:
-    return Quantity(100 * share, unit("%"))

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 from mlsysim.declared import declared, record
 from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_definitions.rows import (
     alone,
-    counts,
-    gigabytes,
     memory_columns,
-    seconds,
     time_columns,
 )
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
 from mlsysim.errors import LayoutError
+from mlsysim.lists import Counts
 from mlsysim.outputs import output
+from mlsysim.quantities import gigabytes, seconds
 from mlsysim.solvers import DistributedModel
 from mlsysim.units import Quantity
 
@@ -41,20 +41,24 @@ class MemoryByDepthScenario(Scenario):
     solvers: ClassVar[tuple[type, ...]] = (DistributedModel,)
 
     step: ReferenceTrainingStepScenario = declared(description="the step whose replica is deepened")
-    depths: str = declared(description="pipeline depths, separated by commas")
+    depths: Counts = declared(at_least=1, description="pipeline depths")
 
     def check(self) -> None:
-        """Refuse depths that are no counts, that stand twice, or that the solver refuses."""
-        self._rows()
+        """Refuse depths that the solver refuses."""
+        self._rows  # noqa: B018
 
     @output("GB")
     def capacity(self) -> Quantity:
-        """Memory of the accelerator. Equation: memory_capacity of the node's accelerator."""
+        """Memory of the accelerator. Equation: step.fleet.node.accelerator.memory_capacity."""
         return gigabytes(self._capacity_gb)
 
     @output("param")
     def layer_parameters(self) -> int:
-        """Parameters of a layer. Equation: counted from the architecture."""
+        """Parameters of a layer.
+
+        Equation: 2 h^2 + 2 h k + 2 h f (3 h f if gated) + norms and biases, with h the hidden
+        size, k the key width and f the inner width of the MLP.
+        """
         return self.step.replica.workload.layer_parameters
 
     @output("param")
@@ -71,7 +75,7 @@ class MemoryByDepthScenario(Scenario):
 
         Equation: weights + gradients + optimizer state of the fullest stage / tensor degree.
         """
-        return {f"p{row['depth']}": gigabytes(row["state_gb"]) for row in self._rows()}
+        return {f"p{row['depth']}": gigabytes(row["state_gb"]) for row in self._rows}
 
     @output("GB")
     def activations(self) -> dict[str, Quantity]:
@@ -79,12 +83,12 @@ class MemoryByDepthScenario(Scenario):
 
         Equation: microbatches in flight * activations that the stage keeps of each.
         """
-        return {f"p{row['depth']}": gigabytes(row["activations_gb"]) for row in self._rows()}
+        return {f"p{row['depth']}": gigabytes(row["activations_gb"]) for row in self._rows}
 
     @output("GB")
     def total(self) -> dict[str, Quantity]:
         """State and activations on the fullest accelerator. Equation: state + activations."""
-        return {f"p{row['depth']}": gigabytes(row["total_gb"]) for row in self._rows()}
+        return {f"p{row['depth']}": gigabytes(row["total_gb"]) for row in self._rows}
 
     @output()
     def state_fits_from(self) -> int:
@@ -93,7 +97,7 @@ class MemoryByDepthScenario(Scenario):
         Equation: min(p : state(p) <= capacity).
         """
         capacity = self._capacity_gb
-        return min((r["depth"] for r in self._rows() if r["state_gb"] <= capacity), default=0)
+        return min((r["depth"] for r in self._rows if r["state_gb"] <= capacity), default=0)
 
     @output()
     def fits_from(self) -> int:
@@ -101,7 +105,7 @@ class MemoryByDepthScenario(Scenario):
 
         Equation: min(p : state(p) + activations(p) <= capacity).
         """
-        return min((row["depth"] for row in self._rows() if row["fits"]), default=0)
+        return min((row["depth"] for row in self._rows if row["fits"]), default=0)
 
     @output()
     def candidate_fits_from(self) -> int:
@@ -109,26 +113,24 @@ class MemoryByDepthScenario(Scenario):
 
         Equation: min(p in 1, 2, 4, ... : layers % p = 0, state(p) + activations(p) <= capacity).
         """
-        rows = [row for row in self._rows() if row["fits"] and row["candidate"]]
+        rows = [row for row in self._rows if row["fits"] and row["candidate"]]
         return min((row["depth"] for row in rows), default=0)
 
     def table(self) -> Sequence[Mapping[str, Any]]:
         """One row a depth: memory by kind in GB, whether it fits, and whether it may be chosen."""
-        return self._rows()
+        return self._rows
 
     @property
     def _capacity_gb(self) -> float:
         return self.step.fleet.node.accelerator.capacity_bytes / 1e9
 
+    @cached_property
     def _rows(self) -> list[dict[str, Any]]:
-        if "_found" not in self.__dict__:
-            self.__dict__["_found"] = [*self._solved()]
-        found: list[dict[str, Any]] = self.__dict__["_found"]
-        return found
+        return [*self._solved()]
 
     def _solved(self) -> Iterator[dict[str, Any]]:
         layers = self.step.replica.workload.layers
-        for depth in counts("depths", self.depths, least=1):
+        for depth in self.depths:
             yield {
                 "depth": depth,
                 "divides": layers % depth == 0,
@@ -148,17 +150,22 @@ class ShardedStateScenario(Scenario):
     with fewer microbatches each.
 
     Excludes: rows whose layout cannot exist; the table gives the reason in place of a number.
+
+    >>> from mlsysim import Scenarios
+    >>> case = Scenarios.ReferenceShardedState
+    >>> case.fits_from["zero0"], case.fits_from["zero1"]
+    (8, 2)
     """
 
     solvers: ClassVar[tuple[type, ...]] = (DistributedModel,)
 
     step: ReferenceTrainingStepScenario = declared(description="the step whose state is sharded")
-    depths: str = declared(description="pipeline depths, separated by commas")
-    zero_stages: str = declared(description="ZeRO stages, separated by commas")
+    depths: Counts = declared(at_least=1, description="pipeline depths")
+    zero_stages: Counts = declared(at_least=0, description="ZeRO stages")
 
     def check(self) -> None:
-        """Refuse depths and stages that are none, and a table in which nothing exists."""
-        if not any(row["fits"] for row in self._rows()):
+        """Refuse a table in which nothing exists and fits."""
+        if not any(row["fits"] for row in self._rows):
             raise LayoutError("no depth and ZeRO stage gives a step that exists and fits")
 
     @output("GB")
@@ -196,10 +203,10 @@ class ShardedStateScenario(Scenario):
 
         Equation: min(p : state + activations <= capacity).
         """
-        stages = dict.fromkeys(row["zero_stage"] for row in self._rows())
+        stages = dict.fromkeys(row["zero_stage"] for row in self._rows)
         return {
             f"zero{stage}": min(
-                (r["depth"] for r in self._rows() if r["fits"] and r["zero_stage"] == stage),
+                (r["depth"] for r in self._rows if r["fits"] and r["zero_stage"] == stage),
                 default=0,
             )
             for stage in stages
@@ -207,22 +214,18 @@ class ShardedStateScenario(Scenario):
 
     def table(self) -> Sequence[Mapping[str, Any]]:
         """One row a depth and ZeRO stage: replicas, memory by kind in GB, and times in seconds."""
-        return self._rows()
+        return self._rows
 
     def _existing(self) -> list[dict[str, Any]]:
-        return [row for row in self._rows() if not row["reason"]]
+        return [row for row in self._rows if not row["reason"]]
 
+    @cached_property
     def _rows(self) -> list[dict[str, Any]]:
-        if "_found" not in self.__dict__:
-            self.__dict__["_found"] = [*self._solved()]
-        found: list[dict[str, Any]] = self.__dict__["_found"]
-        return found
+        return [*self._solved()]
 
     def _solved(self) -> Iterator[dict[str, Any]]:
         given = self.step.solver_arguments()
-        depths = counts("depths", self.depths, least=1)
-        stages = counts("zero_stages", self.zero_stages, least=0)
-        for depth, stage in itertools.product(depths, stages):
+        for depth, stage in itertools.product(self.depths, self.zero_stages):
             replicas = self.step.fleet.total_accelerators // (self.step.tensor_parallel * depth)
             row = {"depth": depth, "zero_stage": stage, "replicas": replicas, "reason": ""}
             slots = max(replicas, 1) * self.step.sequences_per_microbatch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 from mlsysim.declared import declared, record
@@ -10,10 +11,11 @@ from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_definitions.published_rows import Run, layout_in_words, run_of
 from mlsysim.errors import InputError
 from mlsysim.outputs import output
+from mlsysim.quantities import percent, seconds
 from mlsysim.registry.types import Fleet
 from mlsysim.solvers import DistributedModel
 from mlsysim.solvers.statistics import mean, median, rank_correlation
-from mlsysim.units import Quantity, unit
+from mlsysim.units import Quantity
 
 __all__ = ["PublishedStepTimesScenario"]
 
@@ -64,17 +66,17 @@ class PublishedStepTimesScenario(Scenario):
     @output("%")
     def mean_error(self) -> Quantity:
         """Mean absolute error over all runs. Equation: mean(|predicted / measured - 1|)."""
-        return _percent(mean(self._absolute(self.solved)))
+        return percent(mean(self._absolute(self.solved)))
 
     @output("%")
     def median_error(self) -> Quantity:
         """Median absolute error over all runs. Equation: median(|predicted / measured - 1|)."""
-        return _percent(median(self._absolute(self.solved)))
+        return percent(median(self._absolute(self.solved)))
 
     @output("%")
     def worst_error(self) -> Quantity:
         """Largest absolute error of any run. Equation: max(|predicted / measured - 1|)."""
-        return _percent(max(self._absolute(self.solved)))
+        return percent(max(self._absolute(self.solved)))
 
     @output()
     def rank_correlation(self) -> float:
@@ -97,7 +99,7 @@ class PublishedStepTimesScenario(Scenario):
 
         Equation: mean(|predicted / measured - 1|) over these runs.
         """
-        return {k: _percent(mean(self._absolute(v))) for k, v in self._groups().items()}
+        return {k: percent(mean(self._absolute(v))) for k, v in self._groups().items()}
 
     @output("%")
     def worst_error_of(self) -> dict[str, Quantity]:
@@ -105,7 +107,7 @@ class PublishedStepTimesScenario(Scenario):
 
         Equation: max(|predicted / measured - 1|) over these runs.
         """
-        return {k: _percent(max(self._absolute(v))) for k, v in self._groups().items()}
+        return {k: percent(max(self._absolute(v))) for k, v in self._groups().items()}
 
     @output("%")
     def bias_of(self) -> dict[str, Quantity]:
@@ -113,17 +115,17 @@ class PublishedStepTimesScenario(Scenario):
 
         Equation: mean(predicted / measured - 1) over these runs.
         """
-        return {k: _percent(mean([r.error for r in v])) for k, v in self._groups().items()}
+        return {k: percent(mean([r.error for r in v])) for k, v in self._groups().items()}
 
     @output("s")
     def predicted(self) -> dict[str, Quantity]:
         """Modeled step time of each run. Equation: DistributedModel.solve(...)."""
-        return {run.name: Quantity(run.predicted, unit("s")) for run in self.solved}
+        return {run.name: seconds(run.predicted) for run in self.solved}
 
     @output("s")
     def measured(self) -> dict[str, Quantity]:
         """Measured step time of each run, as published. Equation: as published."""
-        return {run.name: Quantity(run.measured, unit("s")) for run in self.solved}
+        return {run.name: seconds(run.measured) for run in self.solved}
 
     @output()
     def fitting_runs(self) -> int:
@@ -143,15 +145,6 @@ class PublishedStepTimesScenario(Scenario):
         return {run.name: run.result.state_memory for run in self.solved}
 
     @output("GB")
-    def activation_memory(self) -> dict[str, Quantity]:
-        """Activations on the fullest accelerator of each run.
-
-        Equation: microbatches in flight * layers of the stage * activations of a layer, and what is
-        there while a layer runs backward.
-        """
-        return {run.name: run.result.activation_memory for run in self.solved}
-
-    @output("GB")
     def smallest_margin(self) -> Quantity:
         """Memory that the fullest accelerator of any run has left. Equation: min(memory_margin)."""
         return min((run.result.memory_margin for run in self.solved), key=lambda q: q.magnitude)
@@ -161,7 +154,7 @@ class PublishedStepTimesScenario(Scenario):
         """Activations without sequence parallelism and recomputation over those of the run.
 
         For runs that use sequence parallelism and selective recomputation with scores in memory.
-        Equation: activation_memory with both off / activation_memory.
+        Equation: activations with both off / activations of the run.
         """
         return {
             run.name: _without_savings(run) / run.result.step.memory.activations
@@ -169,13 +162,10 @@ class PublishedStepTimesScenario(Scenario):
             if _saves_activations(run.arguments)
         }
 
-    @property
+    @cached_property
     def solved(self) -> list[Run]:
         """Every run with its result, in the order of the table."""
-        if "_solved" not in self.__dict__:
-            self.__dict__["_solved"] = [run_of(row, self.machines) for row in self.runs]
-        found: list[Run] = self.__dict__["_solved"]
-        return found
+        return [run_of(row, self.machines) for row in self.runs]
 
     def by_source(self) -> dict[str, list[Run]]:
         """The runs of each source, in the order of the table."""
@@ -228,7 +218,3 @@ def _without_savings(run: Run) -> float:
     plain = {"sequence_parallel": False, "activation_recomputation": "none"}
     result = DistributedModel.solve(**{**run.arguments, **plain})
     return float(result.step.memory.activations)
-
-
-def _percent(share: float) -> Quantity:
-    return Quantity(100 * share, unit("%"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from mlsysim.declared import declared, record
 from mlsysim.engine.scenario import Scenario
 from mlsysim.outputs import output
-from mlsysim.units import Quantity, to_si, unit
+from mlsysim.quantities import seconds
+from mlsysim.units import Quantity, to_si
 
 __all__ = ["PublishedInterruptionsScenario", "PublishedTrainingRunScenario"]
 
@@ -29,12 +30,12 @@ class PublishedInterruptionsScenario(Scenario):
     @output("h")
     def mean_time_between(self) -> Quantity:
         """Mean time between interruptions of the run. Equation: period / interruptions."""
-        return _seconds(to_si(self.period) / self.interruptions)
+        return seconds(to_si(self.period) / self.interruptions)
 
     @output("h")
     def mean_time_between_of_1024(self) -> Quantity:
         """The same for 1,024 accelerators. Equation: mean_time_between * accelerators / 1024."""
-        return _seconds(self.between(1024))
+        return seconds(self.between(1024))
 
     @output("d")
     def accelerator_time_between(self) -> Quantity:
@@ -42,7 +43,7 @@ class PublishedInterruptionsScenario(Scenario):
 
         Equation: mean_time_between * accelerators.
         """
-        return _seconds(self.between(1))
+        return seconds(self.between(1))
 
     @property
     def feasibility(self) -> str:
@@ -91,7 +92,3 @@ class PublishedTrainingRunScenario(Scenario):
     def feasibility(self) -> str:
         """A record of what happened needs no hardware to fit."""
         return "this run took place"
-
-
-def _seconds(value: float) -> Quantity:
-    return Quantity(value, unit("s"))

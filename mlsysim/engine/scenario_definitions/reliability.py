@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from mlsysim.declared import declared, record
 from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_definitions.published_runs import PublishedInterruptionsScenario
+from mlsysim.engine.scenario_definitions.reliability_rows import at_best, over_interval
 from mlsysim.errors import InputError
 from mlsysim.outputs import output
+from mlsysim.quantities import percent, seconds
 from mlsysim.registry.types import TransformerModel
-from mlsysim.solvers.checkpoints import Shares, daly_interval, shares, waste, young_interval
+from mlsysim.solvers.checkpoints import Interrupted, Shares
 from mlsysim.units import Quantity, to_si, unit
 
 __all__ = ["FleetReliabilityScenario"]
@@ -71,7 +73,7 @@ class FleetReliabilityScenario(Scenario):
                 f"smallest_fleet = {self.smallest_fleet} is larger than largest_fleet = "
                 f"{self.largest_fleet}"
             )
-        write, between = self._write(self.accelerators), self.observed.between(self.accelerators)
+        write, between = self._fleet.write, self._fleet.between
         if write >= between:
             raise InputError(
                 f"a checkpoint takes {write:.4g} s, and {self.accelerators} accelerators are "
@@ -84,7 +86,7 @@ class FleetReliabilityScenario(Scenario):
 
         Equation: observed.period / observed.interruptions * observed.accelerators / accelerators.
         """
-        return _seconds(self.observed.between(self.accelerators))
+        return seconds(self._fleet.between)
 
     @output("TB")
     def checkpoint_size(self) -> Quantity:
@@ -104,7 +106,7 @@ class FleetReliabilityScenario(Scenario):
     @output("s")
     def checkpoint_time(self) -> Quantity:
         """Time to write a checkpoint. Equation: checkpoint_size / fleet_storage_rate."""
-        return _seconds(self._write(self.accelerators))
+        return seconds(self._fleet.write)
 
     @output("min")
     def young_interval(self) -> Quantity:
@@ -112,7 +114,7 @@ class FleetReliabilityScenario(Scenario):
 
         Equation: sqrt(2 * checkpoint_time * mean_time_between).
         """
-        return _seconds(young_interval(self._write(self.accelerators), self._between()))
+        return seconds(self._fleet.young_interval)
 
     @output("min")
     def daly_interval(self) -> Quantity:
@@ -121,7 +123,7 @@ class FleetReliabilityScenario(Scenario):
         Equation: young_interval * (1 + sqrt(checkpoint_time / (2 M)) / 3 + checkpoint_time /
         (18 M)) - checkpoint_time, with M = mean_time_between.
         """
-        return _seconds(daly_interval(self._write(self.accelerators), self._between()))
+        return seconds(self._fleet.daly_interval)
 
     @output("%")
     def first_order_waste(self) -> Quantity:
@@ -130,14 +132,7 @@ class FleetReliabilityScenario(Scenario):
         Equation: checkpoint_time / young_interval + (young_interval / 2 + restart_time) /
         mean_time_between.
         """
-        return _percent(
-            waste(
-                to_si(self.young_interval),
-                self._write(self.accelerators),
-                to_si(self.restart_time),
-                self._between(),
-            )
-        )
+        return percent(self._fleet.waste(self._fleet.young_interval))
 
     @output("%")
     def share(self) -> dict[str, Quantity]:
@@ -147,7 +142,7 @@ class FleetReliabilityScenario(Scenario):
         restarts = 1 - e^(-restart_time / M); lost work = the rest.
         """
         found = self.shares_at(to_si(self.daly_interval))
-        return {name: _percent(value) for name, value in found._asdict().items()}
+        return {name: percent(value) for name, value in found._asdict().items()}
 
     @output("%")
     def goodput(self) -> Quantity:
@@ -157,7 +152,7 @@ class FleetReliabilityScenario(Scenario):
     @output("%")
     def without_progress(self) -> Quantity:
         """Share of the elapsed time that makes no progress. Equation: 1 - goodput."""
-        return _percent(1 - self.shares_at(to_si(self.daly_interval)).progress)
+        return percent(1 - self.shares_at(to_si(self.daly_interval)).progress)
 
     @output("%")
     def without_progress_at(self) -> dict[str, Quantity]:
@@ -168,7 +163,7 @@ class FleetReliabilityScenario(Scenario):
         factors = {"quarter": 0.25, "half": 0.5, "twice": 2.0, "four_times": 4.0}
         interval = to_si(self.daly_interval)
         return {
-            name: _percent(1 - self.shares_at(interval * factor).progress)
+            name: percent(1 - self.shares_at(interval * factor).progress)
             for name, factor in factors.items()
         }
 
@@ -178,7 +173,7 @@ class FleetReliabilityScenario(Scenario):
 
         Equation: (1 - goodput_goal) * mean_time_between.
         """
-        return _seconds((1 - self.goodput_goal) * self._between())
+        return seconds((1 - self.goodput_goal) * self._fleet.between)
 
     @output("%")
     def goodput_of(self) -> dict[str, Quantity]:
@@ -186,7 +181,7 @@ class FleetReliabilityScenario(Scenario):
 
         Equation: progress at the interval of Daly 2006 for that size.
         """
-        return {str(n): _percent(self._best(n, n).progress) for n in self._sizes()}
+        return {str(n): percent(self._of_size(n, n).best.progress) for n in self._sizes()}
 
     @output("%")
     def goodput_on_shared_storage_of(self) -> dict[str, Quantity]:
@@ -194,7 +189,10 @@ class FleetReliabilityScenario(Scenario):
 
         Equation: progress at the interval of Daly 2006 for that size.
         """
-        return {str(n): _percent(self._best(n, self.accelerators).progress) for n in self._sizes()}
+        return {
+            str(n): percent(self._of_size(n, self.accelerators).best.progress)
+            for n in self._sizes()
+        }
 
     @output("%")
     def first_order_waste_of(self) -> dict[str, Quantity]:
@@ -205,9 +203,8 @@ class FleetReliabilityScenario(Scenario):
         """
         wasted = {}
         for n in self._sizes():
-            write, between = self._write(n), self.observed.between(n)
-            interval = young_interval(write, between)
-            wasted[str(n)] = _percent(waste(interval, write, to_si(self.restart_time), between))
+            fleet = self._of_size(n, n)
+            wasted[str(n)] = percent(fleet.waste(fleet.young_interval))
         return wasted
 
     @output()
@@ -230,42 +227,25 @@ class FleetReliabilityScenario(Scenario):
     def feasibility(self) -> str:
         """How a checkpoint compares with the time between interruptions."""
         return (
-            f"a checkpoint of {self._write(self.accelerators):.3g} s fits many times into the "
-            f"{self._between() / 3600:.3g} h between interruptions"
+            f"a checkpoint takes {self._fleet.write:.3g} s of the "
+            f"{self._fleet.between / 3600:.3g} h between interruptions"
         )
 
     def shares_at(self, interval: float) -> Shares:
         """Where the fleet's time goes with `interval` seconds of progress between checkpoints."""
-        return shares(
-            interval,
-            self._write(self.accelerators),
-            to_si(self.restart_time),
-            self._between(),
-        )
+        return self._fleet.shares(interval)
 
     def table(self) -> Sequence[Mapping[str, Any]]:
         """Shares of the time: over the interval, and over the fleet's size for two storages."""
-        return [*self._over_interval(), *self._over_size()]
-
-    def _over_interval(self) -> Iterator[Mapping[str, Any]]:
-        """Four intervals a doubling, either way of Young's."""
-        interval = to_si(self.young_interval)
-        quarter = math.sqrt(math.sqrt(2))
-        for _ in range(4 * self.interval_doublings):
-            interval = interval / quarter
-        for _ in range(8 * self.interval_doublings + 1):
-            write, between = self._write(self.accelerators), self._between()
-            yield _row(
-                "interval", self.accelerators, interval, write, to_si(self.restart_time), between
-            )
-            interval = interval * quarter
-
-    def _over_size(self) -> Iterator[Mapping[str, Any]]:
-        for name, storage in (("storage grows", 0), ("storage shared", self.accelerators)):
-            for n in self._sizes():
-                write, between = self._write(storage or n), self.observed.between(n)
-                interval = daly_interval(write, between)
-                yield _row(name, n, interval, write, to_si(self.restart_time), between)
+        series = {"storage grows": 0, "storage shared": self.accelerators}
+        return [
+            *over_interval(self.accelerators, self._fleet, self.interval_doublings),
+            *(
+                at_best(name, n, self._of_size(n, storage or n))
+                for name, storage in series.items()
+                for n in self._sizes()
+            ),
+        ]
 
     def _sizes(self) -> list[int]:
         sizes = [self.smallest_fleet]
@@ -280,7 +260,7 @@ class FleetReliabilityScenario(Scenario):
         """
 
         def reaches(n: int) -> bool:
-            return self._best(n, storage_of or n).progress >= self.goodput_goal
+            return self._of_size(n, storage_of or n).best.progress >= self.goodput_goal
 
         if not reaches(1):
             return 0
@@ -292,42 +272,18 @@ class FleetReliabilityScenario(Scenario):
             low, high = (middle, high) if reaches(middle) else (low, middle)
         return low
 
-    def _best(self, accelerators: int, storage_of: int) -> Shares:
-        write, between = self._write(storage_of), self.observed.between(accelerators)
-        interval = daly_interval(write, between)
-        return shares(interval, write, to_si(self.restart_time), between)
+    @cached_property
+    def _fleet(self) -> Interrupted:
+        return self._of_size(self.accelerators, self.accelerators)
 
-    def _between(self) -> float:
-        return self.observed.between(self.accelerators)
+    def _of_size(self, accelerators: int, storage_of: int) -> Interrupted:
+        """A fleet of that many accelerators, on the storage of a fleet of `storage_of`."""
+        rate = to_si(self.storage_rate) * storage_of / self.storage_accelerators
+        return Interrupted(
+            write=self._checkpoint_bytes() / rate,
+            restart=to_si(self.restart_time),
+            between=self.observed.between(accelerators),
+        )
 
     def _checkpoint_bytes(self) -> float:
         return to_si(self.workload.parameters) * to_si(self.checkpoint_bytes_per_param)
-
-    def _write(self, storage_of: int) -> float:
-        """Seconds of a checkpoint on the storage of a fleet of that size."""
-        rate = to_si(self.storage_rate) * storage_of / self.storage_accelerators
-        return self._checkpoint_bytes() / rate
-
-
-def _row(
-    series: str, accelerators: int, interval: float, write: float, restart: float, between: float
-) -> dict[str, Any]:
-    """A row of the table: the case, its shares in percent, and the first order beside them."""
-    found = shares(interval, write, restart, between)
-    return {
-        "series": series,
-        "accelerators": accelerators,
-        "mean_time_between_h": between / 3600,
-        "checkpoint_s": write,
-        "interval_min": interval / 60,
-        **{f"{name}_percent": 100 * value for name, value in found._asdict().items()},
-        "first_order_waste_percent": 100 * waste(interval, write, restart, between),
-    }
-
-
-def _seconds(value: float) -> Quantity:
-    return Quantity(value, unit("s"))
-
-
-def _percent(share: float) -> Quantity:
-    return Quantity(100 * share, unit("%"))

@@ -1,4 +1,4 @@
-"""Rows of a scenario's table: a replica alone, its memory and times, and lists of counts."""
+"""Columns that tables share: the memory and the times of a step, and of a replica alone."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import dataclasses
 from typing import Any
 
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
-from mlsysim.errors import InputError
 from mlsysim.solvers import DistributedModel, DistributedResult
-from mlsysim.units import Quantity, unit
 
-__all__ = ["alone", "counts", "gigabytes", "memory_columns", "percent", "seconds", "time_columns"]
+__all__ = ["alone", "memory_columns", "time_columns"]
 
 
 def alone(step: ReferenceTrainingStepScenario, depth: int, **changes: Any) -> DistributedResult:
@@ -54,33 +52,3 @@ def time_columns(result: DistributedResult) -> dict[str, float]:
         "recomputation_s": float(spent.recomputation),
         "data_parallel_s": float(spent.data_parallel),
     }
-
-
-def counts(name: str, text: str, *, least: int) -> list[int]:
-    """The whole numbers in a text, separated by commas. Raises InputError by name and part."""
-    parts = [part.strip() for part in text.split(",")]
-    for part in parts:
-        if not (part.isascii() and part.isdigit() and len(part) < 16 and int(part) >= least):
-            raise InputError(
-                f"{name}: {part!r}: expected whole numbers of at least {least}, with commas between"
-            )
-    found = [int(part) for part in parts]
-    twice = [number for number in found if found.count(number) > 1]
-    if twice:
-        raise InputError(f"{name}: {twice[0]} stands there twice")
-    return found
-
-
-def gigabytes(value: float) -> Quantity:
-    """A number of GB as a quantity."""
-    return Quantity(value, unit("GB"))
-
-
-def seconds(value: float) -> Quantity:
-    """A number of seconds as a quantity."""
-    return Quantity(value, unit("s"))
-
-
-def percent(share: float) -> Quantity:
-    """A share as a quantity in percent."""
-    return Quantity(100 * share, unit("%"))

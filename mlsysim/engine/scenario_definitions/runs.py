@@ -10,6 +10,7 @@ from mlsysim.engine.scenario_definitions.reliability import FleetReliabilityScen
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
 from mlsysim.errors import InputError
 from mlsysim.outputs import output
+from mlsysim.quantities import percent, seconds
 from mlsysim.solvers import DistributedModel
 from mlsysim.solvers.checkpoints import Shares
 from mlsysim.units import Quantity, to_si, unit
@@ -92,7 +93,7 @@ class TrainingRunScenario(Scenario):
     @output("d")
     def productive_time(self) -> Quantity:
         """Time of the steps alone. Equation: steps * step.step_time."""
-        return _seconds(self._productive())
+        return seconds(self._productive())
 
     @output("d")
     def time_at_peak(self) -> Quantity:
@@ -100,7 +101,7 @@ class TrainingRunScenario(Scenario):
 
         Equation: productive_time * step.result.model_flops_utilization.
         """
-        return _seconds(self._productive() * self._utilization())
+        return seconds(self._productive() * self._utilization())
 
     @output()
     def steps_between_checkpoints(self) -> int:
@@ -117,7 +118,7 @@ class TrainingRunScenario(Scenario):
 
         Equation: steps_between_checkpoints * step.step_time.
         """
-        return _seconds(self.steps_between_checkpoints * to_si(self.step.step_time))
+        return seconds(self.steps_between_checkpoints * to_si(self.step.step_time))
 
     @output("%")
     def goodput(self) -> Quantity:
@@ -125,17 +126,17 @@ class TrainingRunScenario(Scenario):
 
         Equation: progress of the fleet at checkpoint_interval.
         """
-        return Quantity(100 * self._shares().progress, unit("%"))
+        return percent(self._shares().progress)
 
     @output("d")
     def elapsed_time(self) -> Quantity:
         """Time from the first step to the last. Equation: productive_time / goodput."""
-        return _seconds(self._elapsed())
+        return seconds(self._elapsed())
 
     @output("d")
     def time_without_progress(self) -> Quantity:
         """Time that makes no progress. Equation: elapsed_time - productive_time."""
-        return _seconds(self._elapsed() - self._productive())
+        return seconds(self._elapsed() - self._productive())
 
     @output()
     def interruptions(self) -> float:
@@ -153,7 +154,7 @@ class TrainingRunScenario(Scenario):
 
         Equation: step.result.model_flops_utilization * goodput.
         """
-        return Quantity(100 * self._utilization() * self._shares().progress, unit("%"))
+        return percent(self._utilization() * self._shares().progress)
 
     @output("d")
     def days(self) -> dict[str, Quantity]:
@@ -171,15 +172,15 @@ class TrainingRunScenario(Scenario):
             "communication": ledger.total - products - memory - ledger.bubble,
             "bubble": ledger.bubble,
         }
-        return {name: _seconds(self.steps * float(part)) for name, part in parts.items()} | {
-            name: _seconds(self._elapsed() * getattr(found, name))
+        return {name: seconds(self.steps * float(part)) for name, part in parts.items()} | {
+            name: seconds(self._elapsed() * getattr(found, name))
             for name in ("checkpoints", "lost_work", "restarts")
         }
 
     @output("h")
     def accelerator_time(self) -> Quantity:
         """Hours of accelerators that the run takes. Equation: elapsed_time * accelerators."""
-        return _seconds(self._accelerator_seconds())
+        return seconds(self._accelerator_seconds())
 
     @output("W")
     def accelerator_power(self) -> Quantity:
@@ -275,7 +276,3 @@ class TrainingRunScenario(Scenario):
     def _watts(self) -> float:
         rated = float(self.node_power.to(unit("W")).magnitude)
         return rated * self.power_share * self.pue / self.step.fleet.node.accelerators
-
-
-def _seconds(value: float) -> Quantity:
-    return Quantity(value, unit("s"))

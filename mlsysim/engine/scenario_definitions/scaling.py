@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 from mlsysim.declared import declared, record
 from mlsysim.engine.scenario import Scenario
+from mlsysim.engine.scenario_definitions.scaled_steps import scaled_steps
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
 from mlsysim.errors import InputError, LayoutError, division
+from mlsysim.lists import Counts
 from mlsysim.outputs import output
-from mlsysim.registry.types import Fleet
+from mlsysim.quantities import percent, seconds
 from mlsysim.solvers import DistributedModel
-from mlsysim.solvers.inputs import Ledger
-from mlsysim.units import Quantity, unit
+from mlsysim.units import Quantity
 
 __all__ = ["FleetScalingScenario"]
 
@@ -35,12 +35,17 @@ class FleetScalingScenario(Scenario):
 
     Excludes: what a batch of another size does to the training; failures; networks whose links
     thin out towards the core.
+
+    >>> from mlsysim import Scenarios
+    >>> case = Scenarios.StrongScaling
+    >>> case.smallest_fleet, case.efficient_fleet
+    (64, 4096)
     """
 
     solvers: ClassVar[tuple[type, ...]] = (DistributedModel,)
 
     step: ReferenceTrainingStepScenario = declared(description="the step that is scaled")
-    sizes: str = declared(description="accelerators of each fleet, ascending, separated by commas")
+    sizes: Counts = declared(at_least=1, description="accelerators of each fleet")
     batch: str = declared(
         choices=("fixed", "grows"), description="whether the batch grows with the fleet"
     )
@@ -55,27 +60,32 @@ class FleetScalingScenario(Scenario):
     )
 
     def check(self) -> None:
-        """Refuse sizes that are none, or out of order, and a study in which no size works."""
+        """Refuse sizes that fill no whole nodes, and a study in which no size works."""
         if self.layout == "repeated" and self.most_sharding:
             raise InputError(
                 f"most_sharding = {self.most_sharding}: the step's replica is repeated as it is, "
                 "so expected 0"
             )
-        sizes = self._sizes()
-        for before, after in itertools.pairwise(sizes):
-            if after <= before:
-                raise InputError(f"sizes: {after} follows {before}; expected ascending sizes")
+        for size in self.sizes:
+            if size % self.step.fleet.node.accelerators:
+                raise InputError(
+                    f"sizes: {size} accelerators fill no whole nodes: "
+                    f"{division(size, self.step.fleet.node.accelerators)}"
+                )
         if not self._working():
             raise LayoutError(f"no size works: {self.table()[-1]['reason']}")
 
     @output()
     def largest_fleet(self) -> int:
-        """The largest size that works. Equation: max(size) over sizes with a layout that fits."""
+        """The largest size that works. Equation: max(size : a layout fits)."""
         return int(self._working()[-1]["accelerators"])
 
     @output()
     def smallest_fleet(self) -> int:
-        """The smallest size that works, to which the others are compared. Equation: min(size)."""
+        """The smallest size that works, to which the others are compared.
+
+        Equation: min(size : a layout fits).
+        """
         return int(self._working()[0]["accelerators"])
 
     @output()
@@ -128,7 +138,7 @@ class FleetScalingScenario(Scenario):
     @output("s")
     def step_time_at(self) -> dict[str, Quantity]:
         """Step time of each size. Equation: DistributedModel.solve(...).step_latency_total."""
-        return {key: _seconds(row["step_time_s"]) for key, row in self._by_size()}
+        return {key: seconds(row["step_time_s"]) for key, row in self._by_size()}
 
     @output()
     def speed_up_at(self) -> dict[str, float]:
@@ -138,7 +148,7 @@ class FleetScalingScenario(Scenario):
     @output("%")
     def efficiency_at(self) -> dict[str, Quantity]:
         """Speed-up over the ideal one. Equation: speed_up_at / (size / smallest_fleet)."""
-        return {key: _percent(row["efficiency"]) for key, row in self._by_size()}
+        return {key: percent(row["efficiency"]) for key, row in self._by_size()}
 
     @output("%")
     def utilization_at(self) -> dict[str, Quantity]:
@@ -146,7 +156,7 @@ class FleetScalingScenario(Scenario):
 
         Equation: model FLOP of the batch / (step time * accelerators * peak rate).
         """
-        return {key: _percent(row["utilization"]) for key, row in self._by_size()}
+        return {key: percent(row["utilization"]) for key, row in self._by_size()}
 
     @output("%")
     def share_at(self) -> dict[str, Quantity]:
@@ -157,7 +167,7 @@ class FleetScalingScenario(Scenario):
         communication between replicas (data parallel), and bubble, each over the step time.
         """
         return {
-            f"{key}.{part}": _percent(value)
+            f"{key}.{part}": percent(value)
             for key, row in self._by_size()
             for part, value in _shares(row).items()
         }
@@ -165,7 +175,7 @@ class FleetScalingScenario(Scenario):
     @output("s")
     def fixed_time_at(self) -> dict[str, Quantity]:
         """What no further replica shortens. Equation: bubble + data parallel + optimizer."""
-        return {key: _seconds(_fixed(row)) for key, row in self._by_size()}
+        return {key: seconds(_fixed(row)) for key, row in self._by_size()}
 
     @output()
     def fixed_microbatches_at(self) -> dict[str, float]:
@@ -182,21 +192,15 @@ class FleetScalingScenario(Scenario):
     def fixed_efficiency_at(self) -> dict[str, Quantity]:
         """Efficiency if nothing but that time were lost. Equation: m / (m + c)."""
         return {
-            key: _percent(1.0 - _fixed(row) / row["step_time_s"]) for key, row in self._by_size()
+            key: percent(1.0 - _fixed(row) / row["step_time_s"]) for key, row in self._by_size()
         }
 
     @output("h")
     def accelerator_time_at(self) -> dict[str, Quantity]:
         """Accelerator-hours that one step costs. Equation: accelerators * step time."""
         return {
-            key: Quantity(row["accelerators"] * row["step_time_s"] / 3600.0, unit("h"))
-            for key, row in self._by_size()
+            key: seconds(row["accelerators"] * row["step_time_s"]) for key, row in self._by_size()
         }
-
-    @property
-    def feasible(self) -> bool:
-        """Whether every size works. Equation: no row of the table has a reason against it."""
-        return True
 
     @property
     def feasibility(self) -> str:
@@ -205,123 +209,19 @@ class FleetScalingScenario(Scenario):
 
     def table(self) -> Sequence[Mapping[str, Any]]:
         """One row a size: layout, batch, step and ledger in seconds, or why there is none."""
-        if "_rows" not in self.__dict__:
-            self.__dict__["_rows"] = [*self._solved()]
-        rows: list[dict[str, Any]] = self.__dict__["_rows"]
-        return rows
+        return self._rows
 
-    def _sizes(self) -> list[int]:
-        texts = [text.strip() for text in self.sizes.split(",") if text.strip()]
-        if not texts:
-            raise InputError("sizes: expected at least one number of accelerators")
-        each = self.step.fleet.node.accelerators
-        for text in texts:
-            if not text.isdecimal() or not 0 < int(text) < 1 << 40:
-                raise InputError(f"sizes: {text!r}: expected a whole number of accelerators")
-            if int(text) % each:
-                raise InputError(
-                    f"sizes: {text} accelerators fill no whole nodes: {division(int(text), each)}"
-                )
-        return [int(text) for text in texts]
-
-    def _solved(self) -> Any:
-        base: float | None = None
-        for size in self._sizes():
-            row: dict[str, Any] = {"accelerators": size}
-            try:
-                batch = self._batch(size)
-                solve = self._repeated if self.layout == "repeated" else self._fastest
-                found = solve(size, batch)
-            except LayoutError as error:
-                yield row | {"feasible": False, "reason": str(error)} | _NOTHING
-                continue
-            rate = batch / found["step_time_s"]
-            base = base or rate / size
-            work = self.step.result.step.work.model / self.step.global_batch_sequences
-            yield row | {
-                "feasible": True,
-                "reason": "",
-                "batch_seq": batch,
-                **found,
-                "speed_up": rate / (base * self._smallest(size)),
-                "efficiency": rate / size / base,
-                "utilization": rate * work / (size * self.step.result.inputs.peak),
-            }
-
-    def _smallest(self, size: int) -> int:
-        """The smallest size that works, which is the first one to ask."""
-        return int(self.__dict__.setdefault("_first", size))
-
-    def _batch(self, size: int) -> int:
-        """Sequences of the batch on a fleet of that size."""
-        batch, own = self.step.global_batch_sequences, self.step.fleet.total_accelerators
-        if self.batch == "fixed":
-            return batch
-        if batch * size % own:
-            raise LayoutError(
-                f"no whole sequences: {batch} x {size} / {own} accelerators = "
-                f"{division(batch * size, own)}"
+    @cached_property
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            *scaled_steps(
+                self.step,
+                self.sizes,
+                grows=self.batch == "grows",
+                searched=self.layout == "fastest",
+                most_sharding=self.most_sharding,
             )
-        return batch * size // own
-
-    def _fleet(self, size: int) -> Fleet:
-        fleet = self.step.fleet
-        return dataclasses.replace(fleet, node_count=size // fleet.node.accelerators)
-
-    def _repeated(self, size: int, batch: int) -> dict[str, Any]:
-        """The step's own replica, as often as it fits."""
-        step = self.step
-        replica, own = step.replica.replica_gpus, step.sequences_per_microbatch
-        replicas = size // replica
-        if not replicas:
-            raise LayoutError(f"fewer than one replica of {replica}")
-        if batch % (replicas * own):
-            raise LayoutError(
-                f"the batch has no whole shares for all replicas: {division(batch, replicas * own)}"
-            )
-        changed = {
-            "fleet": self._fleet(size),
-            "batch_size": batch,
-            "microbatch_count": batch // (replicas * own),
-        }
-        result = DistributedModel.solve(**{**step.solver_arguments(), **changed})
-        if not result.feasible:
-            raise LayoutError(result.feasibility)
-        ledger = result.ledger
-        return {
-            "layout": f"t{step.tensor_parallel} p{step.pipeline_depth}",
-            "tensor": step.tensor_parallel,
-            "context": 1,
-            "pipeline": step.pipeline_depth,
-            "replicas": replicas,
-            "microbatches": changed["microbatch_count"],
-            "step_time_s": float(ledger.total),
-            **{f"{name}_s": float(part) for name, part in ledger._asdict().items()},
-            "memory_gb": result.step.memory.total / 1e9,
-        }
-
-    def _fastest(self, size: int, batch: int) -> dict[str, Any]:
-        """The fastest layout that exists at this size and fits."""
-        arguments = self.step.solver_arguments()
-        found = DistributedModel.best_layout(
-            arguments["model"],
-            self._fleet(size),
-            batch_size=batch,
-            count=1,
-            zero_stages=range(self.most_sharding + 1),
-            **{name: arguments[name] for name in _SHARED},
-        ).best[0]
-        return {
-            "layout": _described(found),
-            "tensor": found["tp_size"],
-            "context": found["cp_size"],
-            "pipeline": found["pp_size"],
-            "replicas": found["dp_size"],
-            "microbatches": batch // (found["dp_size"] * found["microbatch_size"]),
-            "step_time_s": found["step_time"],
-            **{f"{name}_s": found[name] for name in Ledger._fields},
-            "memory_gb": found["memory"] / 1e9,
-        }
+        ]
 
     def _working(self) -> list[Mapping[str, Any]]:
         return [row for row in self.table() if row["feasible"]]
@@ -330,46 +230,13 @@ class FleetScalingScenario(Scenario):
         return [(str(row["accelerators"]), row) for row in self._working()]
 
 
-# The arguments of a step that a search leaves as they are.
-_SHARED = (
-    "seq_len",
-    "precision",
-    "efficiency",
-    "bytes_per_param",
-    "sequence_parallel",
-    "fused_attention",
-    "gradient_precision",
-    "overlap_comm",
-    "overlap_tp_comm",
-)
-_NOTHING: dict[str, Any] = dict.fromkeys(
-    (
-        *("batch_seq", "layout", "tensor", "context", "pipeline"),
-        *("replicas", "microbatches", "step_time_s"),
-        *(f"{name}_s" for name in Ledger._fields),
-        *("memory_gb", "speed_up", "efficiency", "utilization"),
-    ),
-    "",
-)
-
-
-def _described(found: Mapping[str, Any]) -> str:
-    """A layout by its degrees: ``t8 c2 p4 v24 b3 z1``, what is 1 or none left out."""
-    letters = {"t": "tp_size", "c": "cp_size", "p": "pp_size", "v": "v_stages"}
-    words = [f"{letter}{found[name]}" for letter, name in letters.items() if found[name] > 1]
-    words += [f"b{found['microbatch_size']}"]
-    words += [f"z{found['zero_stage']}"] if found["zero_stage"] else []
-    again = found["activation_recomputation"]
-    return " ".join([*words, *([] if again == "none" else [again])])
-
-
 def _fixed(row: Mapping[str, Any]) -> float:
     return float(row["bubble_s"] + row["data_parallel_s"] + row["optimizer_s"])
 
 
 def _shares(row: Mapping[str, Any]) -> dict[str, float]:
     """The parts of a step as shares of it."""
-    seconds = {
+    spent = {
         "matrix": row["forward_s"] + row["backward_s"] + row["recomputation_s"],
         "memory": row["memory_bound_s"] + row["optimizer_s"],
         "in_replica": row["tensor_parallel_s"]
@@ -378,12 +245,4 @@ def _shares(row: Mapping[str, Any]) -> dict[str, float]:
         "between_replicas": row["data_parallel_s"],
         "bubble": row["bubble_s"],
     }
-    return {part: value / row["step_time_s"] for part, value in seconds.items()}
-
-
-def _seconds(value: float) -> Quantity:
-    return Quantity(value, unit("s"))
-
-
-def _percent(value: float) -> Quantity:
-    return Quantity(value * 100, unit("%"))
+    return {part: value / row["step_time_s"] for part, value in spent.items()}

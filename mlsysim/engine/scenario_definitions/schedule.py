@@ -1,23 +1,23 @@
-"""Pipelines: a schedule drawn pass by pass, and the bubble at any depth and interleaving."""
+"""The schedule of a pipeline, drawn pass by pass."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 from mlsysim.declared import declared, record
 from mlsysim.engine.scenario import Scenario
-from mlsysim.engine.scenario_definitions.rows import alone, counts, gigabytes, percent, seconds
+from mlsysim.engine.scenario_definitions.rows import alone
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
-from mlsysim.errors import LayoutError
 from mlsysim.outputs import output
+from mlsysim.quantities import percent, seconds
 from mlsysim.solvers import DistributedModel
 from mlsysim.solvers.schedule import Pass, Slots, apart, in_flight, slots_of
 from mlsysim.units import Quantity
 
-__all__ = ["PipelineBubbleScenario", "PipelineScheduleScenario"]
+__all__ = ["PipelineScheduleScenario"]
 
 
 @record
@@ -45,7 +45,7 @@ class PipelineScheduleScenario(Scenario):
 
     def check(self) -> None:
         """Refuse stages, parts and microbatches that the solver refuses."""
-        self._made()
+        self._made  # noqa: B018
 
     @output("s")
     def forward_slot(self) -> Quantity:
@@ -53,7 +53,7 @@ class PipelineScheduleScenario(Scenario):
 
         Equation: layers of the stage * forward pass of a layer + handing over.
         """
-        return seconds(math.fsum(self._made()[0].forward[0]))
+        return seconds(math.fsum(self._made[0].forward[0]))
 
     @output("s")
     def backward_slot(self) -> Quantity:
@@ -61,7 +61,7 @@ class PipelineScheduleScenario(Scenario):
 
         Equation: layers of the stage * backward pass of a layer + handing over.
         """
-        return seconds(math.fsum(self._made()[0].backward[0]))
+        return seconds(math.fsum(self._made[0].backward[0]))
 
     @output("s")
     def makespan(self) -> Quantity:
@@ -75,7 +75,7 @@ class PipelineScheduleScenario(Scenario):
         Equation: microbatches * slowest slot + (sum of the stages' slots - slowest slot) /
         interleaving.
         """
-        return seconds(self._made()[0].closed_form(self.microbatches))
+        return seconds(self._made[0].closed_form(self.microbatches))
 
     @output("%")
     def difference(self) -> Quantity:
@@ -83,17 +83,17 @@ class PipelineScheduleScenario(Scenario):
 
         Equation: makespan / closed_form - 1.
         """
-        return percent(apart(self._makespan, self._made()[0].closed_form(self.microbatches)))
+        return percent(apart(self._makespan, self._made[0].closed_form(self.microbatches)))
 
     @output("s")
     def bubble(self) -> Quantity:
         """Time in which the slowest stage waits. Equation: makespan - microbatches * its slot."""
-        return seconds(self._makespan - self.microbatches * self._made()[0].slowest)
+        return seconds(self._makespan - self.microbatches * self._made[0].slowest)
 
     @output("%")
     def bubble_share(self) -> Quantity:
         """The bubble's share of the time. Equation: bubble / makespan."""
-        return percent(1.0 - self.microbatches * self._made()[0].slowest / self._makespan)
+        return percent(1.0 - self.microbatches * self._made[0].slowest / self._makespan)
 
     @output("%")
     def bubble_over_work(self) -> Quantity:
@@ -101,7 +101,7 @@ class PipelineScheduleScenario(Scenario):
 
         Equation: bubble / (microbatches * slowest slot); (p - 1) / (v m) if all slots are equal.
         """
-        return percent(self._makespan / (self.microbatches * self._made()[0].slowest) - 1.0)
+        return percent(self._makespan / (self.microbatches * self._made[0].slowest) - 1.0)
 
     @output()
     def in_flight(self) -> dict[str, float]:
@@ -110,7 +110,7 @@ class PipelineScheduleScenario(Scenario):
         Equation: max over time of (forward passes begun - backward passes ended) / interleaving.
         """
         return {
-            f"stage_{stage + 1}": in_flight(self._made()[1], stage) / self.interleaving
+            f"stage_{stage + 1}": in_flight(self._made[1], stage) / self.interleaving
             for stage in range(self.stages)
         }
 
@@ -133,168 +133,21 @@ class PipelineScheduleScenario(Scenario):
                 "start_s": each.start,
                 "end_s": each.end,
             }
-            for each in self._made()[1]
+            for each in self._made[1]
         ]
 
     @property
     def _makespan(self) -> float:
-        return max(each.end for each in self._made()[1])
+        return max(each.end for each in self._made[1])
 
+    @cached_property
     def _made(self) -> tuple[Slots, list[Pass]]:
-        if "_found" not in self.__dict__:
-            solved = alone(
-                self.step,
-                self.stages,
-                v_stages=self.interleaving,
-                microbatch_count=self.microbatches,
-                batch_size=self.microbatches * self.step.sequences_per_microbatch,
-            )
-            slots = slots_of(solved.inputs, has_head=self.has_head)
-            self.__dict__["_found"] = slots, slots.passes(self.microbatches)
-        found: tuple[Slots, list[Pass]] = self.__dict__["_found"]
-        return found
-
-
-@record
-class PipelineBubbleScenario(Scenario):
-    """The bubble of a step at several depths and interleavings: by the model, and simulated.
-
-    Equation: each row = DistributedModel.solve with pp_size and v_stages of that row, on the fleet
-    and the batch of the step; simulated = makespan of its schedule - microbatches * slowest slot.
-
-    Assumptions: the microbatch keeps its size, so that a deeper pipeline leaves fewer replicas with
-    more microbatches each.
-
-    Excludes: rows whose layout cannot exist.
-    """
-
-    solvers: ClassVar[tuple[type, ...]] = (DistributedModel,)
-
-    step: ReferenceTrainingStepScenario = declared(description="the step that is varied")
-    depths: str = declared(description="pipeline depths, separated by commas")
-    interleavings: str = declared(description="parts of a stage, separated by commas")
-
-    def check(self) -> None:
-        """Refuse lists that are none, and a table in which nothing exists."""
-        if not self._rows():
-            raise LayoutError("no depth and interleaving gives a step that exists")
-
-    @output()
-    def rows(self) -> int:
-        """Layouts that exist. Equation: rows of the table."""
-        return len(self._rows())
-
-    @output()
-    def microbatches(self) -> dict[str, int]:
-        """Microbatches of a replica. Equation: batch / (replicas * microbatch)."""
-        return {_key(row): row["microbatches"] for row in self._rows()}
-
-    @output("s")
-    def bubble(self) -> dict[str, Quantity]:
-        """The bubble by the model.
-
-        Equation: DistributedModel.solve(...).pipeline_bubble_latency.
-        """
-        return {_key(row): seconds(row["bubble_s"]) for row in self._rows()}
-
-    @output("s")
-    def simulated(self) -> dict[str, Quantity]:
-        """The bubble of the simulated schedule.
-
-        Equation: makespan - microbatches * slowest slot.
-        """
-        return {_key(row): seconds(row["simulated_s"]) for row in self._rows()}
-
-    @output("%")
-    def bubble_share(self) -> dict[str, Quantity]:
-        """The bubble's share of the step. Equation: bubble / step_time."""
-        return {_key(row): percent(row["bubble_s"] / row["step_time_s"]) for row in self._rows()}
-
-    @output("s")
-    def point_to_point(self) -> dict[str, Quantity]:
-        """What handing over takes.
-
-        Equation: DistributedModel.solve(...).pp_communication_latency.
-        """
-        return {_key(row): seconds(row["point_to_point_s"]) for row in self._rows()}
-
-    @output()
-    def in_flight(self) -> dict[str, float]:
-        """Microbatches whose activations the first stage keeps at most, as simulated.
-
-        Equation: max over time of (forward passes begun - backward passes ended) / interleaving.
-        """
-        return {_key(row): row["in_flight"] for row in self._rows()}
-
-    @output("GB")
-    def activations(self) -> dict[str, Quantity]:
-        """Activations on the fullest accelerator. Equation: DistributedModel.solve(...)."""
-        return {_key(row): gigabytes(row["activations_gb"]) for row in self._rows()}
-
-    @output("s")
-    def step_time(self) -> dict[str, Quantity]:
-        """Step time, also where the memory does not suffice. Equation: sum of the ledger."""
-        return {_key(row): seconds(row["step_time_s"]) for row in self._rows()}
-
-    @output("%")
-    def limit(self) -> Quantity:
-        """The bubble against the work that no depth exceeds on this fleet and batch, if v = 1.
-
-        Equation: accelerators * microbatch / (batch * tensor_parallel).
-        """
-        step = self.step
-        placed = step.fleet.total_accelerators * step.sequences_per_microbatch
-        return percent(placed / (step.global_batch_sequences * step.tensor_parallel))
-
-    @output("%")
-    def most_apart(self) -> Quantity:
-        """The largest difference between simulated time and closed form, but for rounding.
-
-        Equation: max over rows of |makespan / closed_form - 1|.
-        """
-        return percent(max(abs(row["apart"]) for row in self._rows()))
-
-    def table(self) -> Sequence[Mapping[str, Any]]:
-        """One row a depth and interleaving that exists: times in seconds, memory in GB."""
-        return self._rows()
-
-    def _rows(self) -> list[dict[str, Any]]:
-        if "_found" not in self.__dict__:
-            self.__dict__["_found"] = [*self._solved()]
-        found: list[dict[str, Any]] = self.__dict__["_found"]
-        return found
-
-    def _solved(self) -> Iterator[dict[str, Any]]:
-        given, step = self.step.solver_arguments(), self.step
-        depths = counts("depths", self.depths, least=1)
-        parts = counts("interleavings", self.interleavings, least=1)
-        for depth, part in itertools.product(depths, parts):
-            replicas = step.fleet.total_accelerators // (step.tensor_parallel * depth)
-            slots = max(replicas, 1) * step.sequences_per_microbatch
-            count = given["batch_size"] // slots
-            changes = {"pp_size": depth, "v_stages": part, "microbatch_count": count}
-            try:
-                found = DistributedModel.solve(**{**given, **changes})
-            except LayoutError:
-                continue
-            slot = slots_of(found.inputs)
-            passes = slot.passes(count)
-            makespan = max(each.end for each in passes)
-            yield {
-                "depth": depth,
-                "interleaving": part,
-                "replicas": replicas,
-                "microbatches": count,
-                "bubble_s": float(found.ledger.bubble),
-                "simulated_s": makespan - count * slot.slowest,
-                "apart": apart(makespan, slot.closed_form(count)),
-                "point_to_point_s": float(found.ledger.point_to_point),
-                "step_time_s": float(found.ledger.total),
-                "in_flight": in_flight(passes, 0) / part,
-                "activations_gb": found.step.memory.activations / 1e9,
-                "fits": found.feasible,
-            }
-
-
-def _key(row: Mapping[str, Any]) -> str:
-    return f"p{row['depth']}_v{row['interleaving']}"
+        solved = alone(
+            self.step,
+            self.stages,
+            v_stages=self.interleaving,
+            microbatch_count=self.microbatches,
+            batch_size=self.microbatches * self.step.sequences_per_microbatch,
+        )
+        slots = slots_of(solved.inputs, has_head=self.has_head)
+        return slots, slots.passes(self.microbatches)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 from mlsysim.declared import declared, record
 from mlsysim.engine.scenario import Scenario
-from mlsysim.engine.scenario_definitions.rows import alone, counts, percent
+from mlsysim.engine.scenario_definitions.rows import alone
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
+from mlsysim.lists import Counts
 from mlsysim.outputs import output
+from mlsysim.quantities import percent
 from mlsysim.solvers import DistributedModel
 from mlsysim.solvers.layer import parts_of
 from mlsysim.solvers.schedule import apart, slots_of
@@ -37,11 +40,11 @@ class StageSplitScenario(Scenario):
     solvers: ClassVar[tuple[type, ...]] = (DistributedModel,)
 
     step: ReferenceTrainingStepScenario = declared(description="the step whose model is split")
-    depths: str = declared(description="pipeline depths, separated by commas")
+    depths: Counts = declared(at_least=1, description="pipeline depths")
 
     def check(self) -> None:
-        """Refuse depths that are none, and those that the solver refuses."""
-        self._rows()
+        """Refuse depths that the solver refuses."""
+        self._rows  # noqa: B018
 
     @output()
     def head_in_layers(self) -> float:
@@ -52,7 +55,7 @@ class StageSplitScenario(Scenario):
     @output("%")
     def unevenness(self) -> dict[str, Quantity]:
         """How much longer the slowest slot is than the mean. Equation: slowest / mean - 1."""
-        return {_key(row): percent(row["unevenness"]) for row in self._rows()}
+        return {_key(row): percent(row["unevenness"]) for row in self._rows}
 
     @output("%")
     def waiting(self) -> dict[str, Quantity]:
@@ -60,7 +63,7 @@ class StageSplitScenario(Scenario):
 
         Equation: 1 - microbatches * mean slot / (microbatches * slowest slot + bubble).
         """
-        return {_key(row): percent(row["waiting"]) for row in self._rows()}
+        return {_key(row): percent(row["waiting"]) for row in self._rows}
 
     @output("%")
     def simulated_apart(self) -> dict[str, Quantity]:
@@ -68,7 +71,7 @@ class StageSplitScenario(Scenario):
 
         Equation: makespan / closed_form - 1.
         """
-        return {_key(row): percent(row["apart"]) for row in self._rows()}
+        return {_key(row): percent(row["apart"]) for row in self._rows}
 
     @output("%")
     def most_apart(self) -> Quantity:
@@ -76,21 +79,19 @@ class StageSplitScenario(Scenario):
 
         Equation: max over rows of |makespan / closed_form - 1|.
         """
-        return percent(max(abs(row["apart"]) for row in self._rows()))
+        return percent(max(abs(row["apart"]) for row in self._rows))
 
     def table(self) -> Sequence[Mapping[str, Any]]:
         """One row a depth and split: layers of the stages, slots in seconds, and shares."""
-        return self._rows()
+        return self._rows
 
+    @cached_property
     def _rows(self) -> list[dict[str, Any]]:
-        if "_found" not in self.__dict__:
-            self.__dict__["_found"] = [*self._solved()]
-        found: list[dict[str, Any]] = self.__dict__["_found"]
-        return found
+        return [*self._solved()]
 
     def _solved(self) -> Iterator[dict[str, Any]]:
         count = self.step.microbatches_per_replica
-        for depth in counts("depths", self.depths, least=1):
+        for depth in self.depths:
             for split in ("layers", "slots"):
                 slots = slots_of(alone(self.step, depth, v_stages=1, stage_split=split).inputs)
                 closed, mean = slots.closed_form(count), slots.total / depth

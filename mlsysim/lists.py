@@ -1,0 +1,74 @@
+"""Lists as inputs: counts that rise, such as depths of a pipeline, and values of another input."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from mlsysim.errors import InputError
+
+__all__ = ["Counts", "Values", "counts", "told", "values"]
+
+# The types of declared fields that hold a list.
+Counts: TypeAlias = tuple[int, ...]
+Values: TypeAlias = tuple[Any, ...]
+
+
+def counts(place: str, given: Any, *, least: float | None) -> Counts:
+    """The counts of a list: whole numbers of at least `least`, each larger than the one before.
+
+    Raises InputError that names the place and the part.
+
+    >>> counts("depths", [1, 2, 4], least=1)
+    (1, 2, 4)
+    """
+    least = least or 0
+    expected = f"expected a list of whole numbers of at least {least:g}, such as [1, 2, 4]"
+    for each in _parts(place, given, expected):
+        if type(each) is not int or not least <= each < 1 << 40:
+            raise InputError(f"{place}: {each!r}: {expected}")
+    for before, after in itertools.pairwise(given):
+        if after <= before:
+            raise InputError(f"{place}: {after} after {before}: expected them to rise")
+    return tuple(given)
+
+
+def values(place: str, given: Any) -> Values:
+    """The values of a list: numbers, texts, true or false, none of them twice.
+
+    Raises InputError that names the place and the part.
+
+    >>> values("rates", ["25 Gb/s", "50 Gb/s"])
+    ('25 Gb/s', '50 Gb/s')
+    """
+    expected = 'expected a list of values, such as ["25 Gb/s", "50 Gb/s"]'
+    words = [told(each) for each in _parts(place, given, expected)]
+    for word in words:
+        if not word.strip() or words.count(word) > 1:
+            raise InputError(
+                f"{place}: {word!r} stands there twice" if word.strip() else f"{place}: {expected}"
+            )
+    return tuple(given)
+
+
+def _parts(place: str, given: Any, expected: str) -> Sequence[Any]:
+    if not isinstance(given, (list, tuple)):
+        raise InputError(f"{place} = {given!r}: {expected}")
+    for each in given:
+        if not isinstance(each, (str, int, float)):
+            raise InputError(f"{place}: {each!r}: {expected}")
+    if not given:
+        raise InputError(f"{place} has no values: {expected}")
+    return given
+
+
+def told(given: Any) -> str:
+    """A value as a scenario file has it, and a list with commas between.
+
+    >>> told([1, 2, 4]), told(True), told("400 Gb/s")
+    ('1, 2, 4', 'true', '400 Gb/s')
+    """
+    if isinstance(given, (list, tuple)):
+        return ", ".join(map(told, given))
+    return str(given).lower() if isinstance(given, bool) else str(given)
