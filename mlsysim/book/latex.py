@@ -19,6 +19,7 @@ _TEXT = {
     "×": r"$\times$",
     "·": r"$\cdot$",
     "µ": r"\textmu{}",
+    "ρ": r"$\rho$",
     "₂": r"\textsubscript{2}",
     "\N{NO-BREAK SPACE}": "~",
     **{sign: f"\\{sign}" for sign in "%_&#${}"},
@@ -43,6 +44,7 @@ PREAMBLE = r"""
         ("×", r"\times"),
         ("·", r"\cdot"),
         ("µ", r"\mathrm{\mu}"),
+        ("ρ", r"\rho"),
     )
 )
 _NUMBER = re.compile(r"(?P<digits>−?\$?[\d,.]+)(?:×10(?P<power>[⁻⁰-⁹¹²³]+))?(?P<rest>.*)")
