@@ -13,6 +13,7 @@ __all__ = ["Shares", "daly_interval", "exponential_less_one", "shares", "waste",
 
 # Terms of the series below; for arguments up to a half the next one is beyond a float's digits.
 _TERMS = 20
+_INFINITE = 1000.0  # whose exponential is beyond all floats
 
 
 class Shares(NamedTuple):
@@ -35,6 +36,8 @@ def exponential_less_one(x: float) -> float:
     >>> abs(exponential_less_one(1.0) - 1.718281828459045) < 1e-15
     True
     """
+    if x > _INFINITE:
+        return math.inf
     if x > 0.5:
         half = exponential_less_one(x / 2)
         return half * (half + 2)
@@ -103,5 +106,5 @@ def shares(interval: float, write: float, restart: float, between: float) -> Sha
         progress=interval / between / grown * running,
         checkpoints=write / between / grown * running,
         lost_work=(1 - (interval + write) / between / grown) * running,
-        restarts=again * running,
+        restarts=again * running if running else 1.0,
     )
