@@ -92,6 +92,15 @@ def found(rule: str = "", *, history: bool = False) -> list[str]:
         ("The state is **43.75** GB large.", "43.75", "step.state_per_gpu as .2f"),
         ("A peak of 989.4 TFLOPS", "989.4 TFLOPS", "rates.bf16 as .1f"),
         ("Memory at 3.35 TB/s", "3.35 TB/s", "memory_bandwidth as .2f"),
+        ("The state is 43\u202f750 MB large.", "43\u202f750 MB", "in MB as ,.0f"),
+        ("The state is $43\\,750$ MB large.", "43\\,750$ MB", "in MB as ,.0f"),
+        ("The state is 4.375 × 10⁴ MB large.", "4.375 × 10⁴ MB", "step.state_per_gpu in MB"),
+        ("The state is 43.75e9 B large.", "43.75e9 B", "step.state_per_gpu in B"),
+        ("A model of 1.75e11 parameters", "1.75e11 parameters", "parameters"),
+        ("Section 43.75 GB", "43.75 GB", "step.state_per_gpu as .2f"),
+        ("H{sub}`43.75 GB`", "43.75 GB", "step.state_per_gpu as .2f"),
+        ("Memory at 3.35 terabytes per second", "3.35 terabytes per second", "memory_bandwidth"),
+        ("Memory at 3.35 TB a second", "3.35 TB a second", "memory_bandwidth as .2f"),
         ("It reaches 69.6% of the peak", "69.6%", "step.local_efficiency in % as .1f"),
         ("It reaches 69.6 percent", "69.6 percent", "step.local_efficiency in % as .1f"),
         ("A share of 0.696", "0.696", "step.local_efficiency as .3f"),
@@ -123,6 +132,7 @@ In 2020 and in 1974 as in arXiv:2104.04473, doi 10.1145/3458817.3476209, https:/
 GPT-3 175B, Llama 3.1 405B and H100 are names, as is Python 3.13; see Table 2.1 and Section 43.75.
 Version 43.75 of page 3072, Eq. (43.75), vol. 3072, No. 2048;
 `step.x = 43.75 GB`; {ref}`a 43.75 <x>`; [x](a/43.75 "y").
+The 1990s, 2048B, the 80s, 43.75B; runs of 43, 750 and 2048 MB.
 Two copies of {quote}`step.state_per_gpu` in half a second, about 100 steps of 1,000.
 (label-43.75)=
 1. One

@@ -191,6 +191,61 @@ def test_a_condition_that_cannot_be_tested_says_what_to_write(
     assert message in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "step.step_time = step.step_time",
+        "step.step_time / DenseLLMPretrainingStep.step_time = 1",
+        "step.step_time - step.step_time = 0 s",
+        "step.step_time < 1 s or step.step_time >= 1 s",
+        "abs(step.step_time) >= 0 s",
+        "max(step.step_time, a100.step_time) >= a100.step_time",
+        "step.overlap_comm or not step.overlap_comm",
+        "step.precision is step.precision",
+    ],
+)
+@pytest.mark.usefixtures("solved")
+def test_a_condition_that_holds_whatever_the_values_are_is_refused(condition: str) -> None:
+    short = {"step": "DenseLLMPretrainingStep", "a100": "DenseLLMPretrainingStepA100"}
+    with pytest.raises(InputError, match="whatever the values are, so it tests nothing"):
+        examine(f"phrase if {condition}", short)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "step.step_time > -3 s",
+        "step.step_time + 1 s > 0 s",
+        "a100.step_time - step.step_time > step.step_time - a100.step_time",
+        "max(step.step_time, a100.step_time) = a100.step_time",
+        "max(step.result.*_latency) < step.step_time",
+        "not step.step_time = 3 s",
+        "step.precision is not fp8",
+        "step.overlap_comm",
+        "step.step_time < 1 s or step.precision is bf16 or step.overlap_comm",
+        "step.tensor_parallel = 8",
+    ],
+)
+@pytest.mark.usefixtures("solved")
+def test_a_condition_that_other_values_would_make_false_is_none_of_these(condition: str) -> None:
+    short = {"step": "DenseLLMPretrainingStep", "a100": "DenseLLMPretrainingStepA100"}
+    assert examine(f"phrase if {condition}", short).holds
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("a.time < 1e99999999 s", "'e99999999' is not in the vocabulary"),
+        (" + ".join(["a.time"] * 200) + " > 1 s", "more than 1000 characters"),
+        ("(" * 40 + "a.time" + ")" * 40 + " < 8 s", "more than 30 ( and not"),
+    ],
+)
+def test_a_condition_beyond_all_proportion_is_refused_at_once(condition: str, message: str) -> None:
+    with pytest.raises(MlsysimError) as refused:
+        holds(condition)
+    assert message in str(refused.value)
+
+
 def test_the_last_if_divides_phrase_and_condition() -> None:
     assert split("even if  slow if a.b < 1 s") == ("even if slow", "a.b < 1 s")
     for text in ("no condition", "if a.b < 1 s", "phrase if ", " if "):

@@ -111,3 +111,14 @@ def test_a_plain_figure_is_shown_and_a_local_module_is_found(root: Path) -> None
     content = executed("01_small").read_text(encoding="utf-8")
     assert "image/png" in content
     assert shown("01_small")[-1] == "42"
+
+
+@pytest.mark.usefixtures("solved")
+def test_what_a_cell_left_running_ends_with_its_kernel(root: Path) -> None:
+    write(root, 'import subprocess\nsubprocess.Popen(["sleep", "60"]).pid')
+    execute("01_small")
+    [left] = shown("01_small")
+    deadline = time.monotonic() + 10
+    while (stat := Path(f"/proc/{left}/stat")).exists() and " Z " not in stat.read_text():
+        assert time.monotonic() < deadline, "the process still runs"
+        time.sleep(0.05)

@@ -267,6 +267,10 @@ def test_quotes_are_found_wherever_the_page_resolves_them_and_nowhere_else() -> 
         (":::{raw} html\n{quote}`a.b`\n:::", 2, "{raw} cannot hold a quote"),
         (":::{only} latex\n\n{quote}`a.b`\n:::", 3, "{only} cannot hold a quote"),
         ("```{eval-rst}\n{claim}`a if b.c < 1`\n```", 2, "{eval-rst} cannot hold a claim"),
+        (":::{header}\n{quote}`a.b`\n:::", 2, "{header} cannot hold a quote"),
+        (":::{footer}\n{claim}`a if b.c < 1`\n:::", 2, "{footer} cannot hold a claim"),
+        ("One\n\n    two {quote}`a.b`", 3, "an indented block would show this quote"),
+        ("- One\n\n        {claim}`a if b.c < 1`", 3, "an indented block would show this claim"),
     ],
 )
 def test_a_quote_that_the_page_would_lose_is_refused_with_its_line(

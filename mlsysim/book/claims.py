@@ -12,6 +12,7 @@ from mlsysim.book.condition_tokens import expanded
 from mlsysim.book.conditions import parse
 from mlsysim.book.evaluation import Evaluation
 from mlsysim.book.quotes import find
+from mlsysim.book.vacuous import holds_always
 from mlsysim.errors import InputError, MlsysimError
 
 __all__ = ["Claim", "examine", "split"]
@@ -56,6 +57,7 @@ def examine(
     phrase, condition = split(text)
     tree = parse(condition)
     used: dict[str, None] = {}
+    met: dict[str, tuple[str, dict[str, Any]]] = {}
 
     def entry(key: str) -> dict[str, Any]:
         try:
@@ -65,7 +67,8 @@ def examine(
                 raise
             raise type(error)(f"{error} (a minus has a space on either side)") from None
         used[artifact.name] = None
-        return artifact.entry(rest)
+        met[key] = f"{artifact.name}.{artifact.resolve(rest)}", artifact.entry(rest)
+        return met[key][1]
 
     def matching(pattern: str) -> list[str]:
         name, _, rest = pattern.partition(".")
@@ -78,4 +81,6 @@ def examine(
 
     tried = Evaluation(entry, matching)
     holds = tried.truth(tree)
+    if holds and holds_always(tree, met, matching):
+        raise InputError(f"`{condition}` holds whatever the values are, so it tests nothing")
     return Claim(phrase, expanded(condition, full), holds, tried.report(), tuple(used))

@@ -37,6 +37,8 @@ __all__ = [
 
 SIGNS = ("<", "<=", ">", ">=", "=")
 FUNCTIONS = ("min", "max", "abs")
+_MOST = 1000  # characters of a condition
+_DEEPEST = 30  # levels of ( ) and not
 
 
 @dataclass(frozen=True)
@@ -134,8 +136,12 @@ class _Parser:
     """A recursive descent over the tokens; each method reads one level of precedence."""
 
     def __init__(self, text: str) -> None:
+        if len(text) > _MOST:
+            raise InputError(f"a condition of more than {_MOST} characters; write several claims")
         self.source = text
         self.tokens = tokens(text)
+        if sum(token.text in ("(", "not") for token in self.tokens) > _DEEPEST:
+            raise InputError(f"more than {_DEEPEST} ( and not; write several claims")
         self.at = 0
 
     def whole(self) -> Node:

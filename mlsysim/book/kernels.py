@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import secrets
+import signal
 import sys
 import threading
 import time
@@ -94,6 +95,10 @@ def kernel(settings: Path, folder: Path) -> Iterator[Any]:
         manager.provisioner = _provisioner(process)
         yield manager
     finally:
+        # With what the cells started: it would go on, and hold the ends of our pipes open.
+        if process.pid:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
         process.kill()
         process.join()
 
@@ -115,13 +120,16 @@ def _run(connection_file: Path, folder: Path) -> None:
 def _end_with_parent() -> None:
     """End this process in the moment that the one that forked it ends, killed or not.
 
-    A kernel that is left behind would otherwise write for up to a second more.
+    A kernel that is left behind would otherwise write for up to a second more. It takes with it
+    what its cells started.
     """
     parent = multiprocessing.parent_process()
 
     def watch() -> None:
         if parent:
             parent.join()
+            if os.getpgrp() == os.getpid():
+                os.killpg(0, signal.SIGKILL)
             os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

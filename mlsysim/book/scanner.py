@@ -35,8 +35,8 @@ _SHOWN = {
 }
 # Directives whose content is no Markdown, or is dropped from a form of the book.
 _DROPPED = {
-    *("bibliography", "eval-rst", "ifconfig", "include", "index", "mermaid", "meta", "only", "raw"),
-    "toctree",
+    *("bibliography", "eval-rst", "footer", "header", "ifconfig", "include", "index", "mermaid"),
+    *("meta", "only", "raw", "toctree"),
 }
 _HOW = {
     "quote": "write {quote}`NAME.KEY in UNIT as FORMAT`, whole on one line and without |",
@@ -50,6 +50,7 @@ _REFUSED = {
     "lost": "the page would lose this %s: a link's title, a cell beyond the columns of the table's "
     "header, the front matter, or a footnote that nothing refers to cannot hold one",
     "formula": "a formula cannot hold a %s; write it in the text",
+    "indented": "an indented block would show this %s as it stands; indent less, or show it in ```",
 }
 
 
@@ -187,6 +188,10 @@ class _Walk:
     def _literal(self, token: Any, lines: list[str], before: int) -> Iterator[_Mark]:
         """The marks in a block that is shown as it stands, or not at all because it says so."""
         start, end = token.map
+        held = _MARK.search(token.content)
+        if held and token.type == "code_block":  # more likely a slip than code
+            line = before + start + 1 + token.content.count("\n", 0, held.start())
+            raise self._refuse(line, _refused("indented", held[1]))
         yield from _marks(lines[start:end], before + start + 1, "literal")
 
     def _fence(self, token: Any, lines: list[str], before: int) -> Iterator[_Mark]:

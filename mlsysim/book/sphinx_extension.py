@@ -8,6 +8,7 @@ from typing import Any
 
 from docutils import nodes
 from myst_nb.sphinx_ import Parser
+from myst_nb.sphinx_ext import add_global_html_resources
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
@@ -82,6 +83,25 @@ def remember(app: Sphinx, env: BuildEnvironment) -> None:
     vars(env)["mlsysim_contents"] = {name: contents(app, name) for name in env.found_docs}
 
 
+def lay_out_styles(app: Sphinx) -> None:
+    """Put MyST-NB's style sheet there first: Sphinx names its digest in pages only if it exists."""
+    if app.builder.format == "html":
+        (Path(app.outdir) / "_static").mkdir(parents=True, exist_ok=True)
+        add_global_html_resources(app, None)
+
+
+def forget_index_entries(app: Sphinx) -> list[Any]:
+    """Leave the entries of the index out of the search, which finds the same words as objects.
+
+    Sphinx forgets those of pages that it does not write again, so a second build would find less
+    than a first one.
+    """
+    indexer = getattr(app.builder, "indexer", None)
+    if indexer is not None:
+        indexer._index_entries.clear()
+    return []
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register all of this with Sphinx."""
     app.add_source_parser(PageParser, override=True)
@@ -92,7 +112,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     sphinx_reference.register(app)
     app.connect("env-get-outdated", outdated)
     app.connect("env-updated", remember)
+    app.connect("builder-inited", lay_out_styles)
     app.connect("html-page-context", offer_notebook)
+    app.connect("html-collect-pages", forget_index_entries)
     app.connect("build-finished", downloads.remove_left_behind)
     app.connect("build-finished", downloads.copy)
     app.connect("build-finished", card_files.write)

@@ -24,7 +24,10 @@ __all__ = ["COUNTED", "TypedNumber", "typed_numbers"]
 # The unit of a multiplied number without a counted word: 175 billion of anything that is counted.
 COUNTED = "counted"
 
-_GAP = r"(?:[ \t\u00a0~*-]|\\[,; ]|\{\\,\})*"
+_GAP = r"(?:[ \t\u00a0\u2009\u202f~*$-]|\\[,; ]|\{\\,\})*"
+# What may stand between groups of three digits: a plain space would join neighbors in a list.
+_GROUP = r"(?:,|\{,\}|\\,|['’\u00a0\u2009\u202f])"
+_SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _MULTIPLES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _PREFIXES = {"thousand": "k", "million": "M", "billion": "G", "trillion": "T"}
 _WORDS = {
@@ -49,12 +52,14 @@ _WORDS = {
 _NUMBER = re.compile(
     rf"""
     (?<![\w./^_{{\\@&#-]) (?P<money>\\\$|USD\s)? (?P<sign>[-−])?
-    (?P<digits>\d{{1,3}}(?:(?:,|\{{,\}})\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)
-    (?P<power>\s*(?:×|\\times)\s*10(?:\^\{{?(?P<exponent>-?\d+)\}}?))?
+    (?P<digits>\d{{1,3}}(?:{_GROUP}\d{{3}})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?)
+    (?P<power>\s*(?:×|\\times)\s*10(?:\^\{{?(?P<exponent>-?\d+)\}}?|(?P<raised>⁻?[⁰¹²³⁴-⁹]+))
+       |[eE](?P<e>[+-]?\d{{1,2}}))?
     (?![\d_]|\.\d)
     (?:{_GAP}(?P<multiple>thousand|million|billion|trillion)\b)?
     (?:{_GAP}(?:\\(?:mathrm|text)\{{\W*)?
-       (?P<unit>\\?%|per[ ]cent\b|[A-Za-zµμ][A-Za-z]*(?:/[A-Za-z]+)?))?
+       (?P<unit>\\?%|per[ ]cent\b|[A-Za-zµμ][A-Za-z]*(?:/[A-Za-z]+)?)
+       (?P<rate>\s(?:per|a|each)\s(?:second|s)\b)?)?
     """,
     re.VERBOSE,
 )
@@ -79,7 +84,7 @@ _BLANK = [
     re.compile(r"^[ ]*(?::{3,}|`{3,})\{(?:figure|image|include|literalinclude|toctree)\}.*$", re.M),
     re.compile(r"^[ ]*(?::{3,}|`{3,})\{[\w:-]+\}", re.MULTILINE),
     re.compile(r"^[ ]*:(?!alt:)[\w-]+:.*$", re.MULTILINE),  # options of directives
-    re.compile(r"\{(?!claim\}|math\})[\w:+-]+\}(`+)(?!`).*?(?<!`)\1(?!`)"),  # roles
+    re.compile(r"\{(?!(?:claim|math|sub|sup)\})[\w:+-]+\}(`+)(?!`).*?(?<!`)\1(?!`)"),  # roles
     re.compile(r"(?<!\})(`+)(?!`)[^\n]*?(?<!`)\1(?!`)"),  # code
     re.compile(r"\]\([^)\s]*|\bhttps?://\S+|<[^>\s]+>|\b10\.\d{4,}/\S+"),
     re.compile(r"\barXiv[:\s]*\d{4}\.\d{4,5}(?:v\d+)?|\b\d{4}-\d{2}-\d{2}\b", re.IGNORECASE),
@@ -189,7 +194,7 @@ def _digits(value: float) -> str:
 
 
 def _typed(found: re.Match[str], before: str, line: int) -> TypedNumber | None:
-    digits = found["digits"].replace("{,}", "").replace(",", "")
+    digits = re.sub(r"[^\d.]", "", found["digits"])
     whole, _, fraction = digits.partition(".")
     significant = len((whole + fraction).lstrip("0") if fraction else whole.strip("0"))
     unit, end = _unit(found)
@@ -202,12 +207,12 @@ def _typed(found: re.Match[str], before: str, line: int) -> TypedNumber | None:
         and _is_name(digits, before, found)
     ):
         return None
-    if _NAMED.search(before):
+    if not unit and _NAMED.search(before):
         return None
     zeros = 0 if fraction else len(whole) - len(whole.rstrip("0"))
-    scale = Fraction(_MULTIPLES.get(found["multiple"] or "", 1)) * Fraction(10) ** int(
-        found["exponent"] or 0
-    )
+    raised = (found["raised"] or "").translate(_SUPERSCRIPTS)
+    exponent = int(found["exponent"] or raised or found["e"] or 0)
+    scale = Fraction(_MULTIPLES.get(found["multiple"] or "", 1)) * Fraction(10) ** exponent
     return TypedNumber(
         line=line,
         text=found.string[found.start() : end].strip().replace("\0", ""),
@@ -216,7 +221,7 @@ def _typed(found: re.Match[str], before: str, line: int) -> TypedNumber | None:
         significant=significant,
         unit=unit,
         prefix=_PREFIXES.get(found["multiple"] or "", ""),
-        grouped="," in found["digits"],
+        grouped=not found["digits"].replace(".", "").isdecimal(),
         decimals=len(fraction),
     )
 
@@ -239,9 +244,13 @@ def _unit(found: re.Match[str]) -> tuple[str, int]:
         return "USD", end
     word = (found["unit"] or "").replace("\\", "").replace("μ", "µ")
     unit = _WORDS.get(word) or _WORDS.get(word.removesuffix("s"), "")
-    letter_of_a_name = len(word) == 1 and word != "%" and found.start("unit") == end
-    if not unit and word and not letter_of_a_name:
+    # 175B is a name, 7.73s is a time; the 90s are neither.
+    beside = found.start("unit") == end
+    is_letter = len(word) == 1 and not (word == "%" or (word == "s" and found["digits"][-1] != "0"))
+    if not unit and word and not (beside and is_letter):
         unit = _symbol(word)
+    if unit and found["rate"] and "/" not in unit:
+        return f"{unit}/s", found.end("rate")
     if unit:
         return unit, found.end("unit")
     return COUNTED if found["multiple"] else "", end

@@ -21,6 +21,7 @@ __all__ = [
 
 # Terms of the series below; for arguments up to a half the next one is beyond a float's digits.
 _TERMS = 20
+_INFINITE = 1000.0  # whose exponential is beyond all floats
 
 
 class Shares(NamedTuple):
@@ -43,6 +44,8 @@ def exponential_less_one(x: float) -> float:
     >>> abs(exponential_less_one(1.0) - 1.718281828459045) < 1e-15
     True
     """
+    if x > _INFINITE:
+        return math.inf
     if x > 0.5:
         half = exponential_less_one(x / 2)
         return half * (half + 2)
@@ -111,7 +114,7 @@ def shares(interval: float, write: float, restart: float, between: float) -> Sha
         progress=interval / between / grown * running,
         checkpoints=write / between / grown * running,
         lost_work=(1 - (interval + write) / between / grown) * running,
-        restarts=again * running,
+        restarts=again * running if running else 1.0,
     )
 
 

@@ -171,6 +171,15 @@ class Clone:
             if path.is_file()
         }
 
+    def pages(self) -> dict[str, bytes]:
+        """Every byte under build/book."""
+        folder = self.path / "build/book"
+        return {
+            path.relative_to(folder).as_posix(): path.read_bytes()
+            for path in sorted(folder.rglob("*"))
+            if path.is_file() and ".doctrees" not in path.parts
+        }
+
     def set_times(self, folders: dict[str, float]) -> None:
         """Give every file of each folder ('' for all) one time stamp, in that order."""
         for folder, moment in folders.items():

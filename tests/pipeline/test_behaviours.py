@@ -322,6 +322,17 @@ def test_a_prose_edit_executes_nothing_and_a_code_edit_one_chapter(built: Clone)
     assert built.build().executed == [OTHER]
 
 
+def test_a_page_built_again_has_the_bytes_of_a_first_build(built: Clone) -> None:
+    first = built.pages()
+    built.edit(f"chapters/{OTHER}.md", "One step takes", "A step takes")
+    built.build()
+    assert built.pages() != first
+    built.git("checkout", "--quiet", "chapters")
+    built.build()
+    again = built.pages()
+    assert {path for path in {*first, *again} if first.get(path) != again.get(path)} == set()
+
+
 def test_a_wrong_scenario_file_is_named_and_costs_no_artifact(built: Clone) -> None:
     before = built.results()
     built.edit("scenarios/DenseLLMPretrainingStep.toml", "value = 0.696", "value = 1.7")

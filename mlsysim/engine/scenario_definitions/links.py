@@ -56,6 +56,8 @@ class CollectiveTimesScenario(Scenario):
             )
         if not to_si(self.smallest).is_integer():
             raise InputError(f"smallest = {units.shown(self.smallest)}: expected whole bytes")
+        if to_si(self.smallest) > 2**50:
+            raise InputError(f"smallest = {units.shown(self.smallest)}: expected at most 1 PiB")
 
     @output()
     def inside(self) -> int:

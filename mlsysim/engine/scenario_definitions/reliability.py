@@ -19,6 +19,8 @@ from mlsysim.units import Quantity, to_si, unit
 
 __all__ = ["FleetReliabilityScenario"]
 
+_BEYOND = 2**48  # accelerators: no fleet is as large
+
 
 @record
 class FleetReliabilityScenario(Scenario):
@@ -78,6 +80,17 @@ class FleetReliabilityScenario(Scenario):
             raise InputError(
                 f"a checkpoint takes {write:.4g} s, and {self.accelerators} accelerators are "
                 f"interrupted every {between:.4g} s: the run would hardly ever finish one"
+            )
+        restart = to_si(self.restart_time)
+        if restart >= between:
+            raise InputError(
+                f"restart_time = {restart:.4g} s, and {self.accelerators} accelerators are "
+                f"interrupted every {between:.4g} s: the run would hardly ever go on"
+            )
+        if self._best(_BEYOND, _BEYOND).progress >= self.goodput_goal:
+            raise InputError(
+                f"goodput_goal = {self.goodput_goal:g} is reached by fleets of any size with "
+                f"restart_time = {restart:.4g} s"
             )
 
     @output("h")

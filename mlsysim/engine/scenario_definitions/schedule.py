@@ -19,6 +19,8 @@ from mlsysim.units import Quantity
 
 __all__ = ["PipelineScheduleScenario"]
 
+_MOST_PASSES = 100_000  # of a drawn step: what takes a second, and far more than can be drawn
+
 
 @record
 class PipelineScheduleScenario(Scenario):
@@ -44,7 +46,13 @@ class PipelineScheduleScenario(Scenario):
     has_head: bool = declared(description="the last stage has the output head beside its layers")
 
     def check(self) -> None:
-        """Refuse stages, parts and microbatches that the solver refuses."""
+        """Refuse stages, parts and microbatches that the solver refuses, or that are too many."""
+        passes = 2 * self.stages * self.interleaving * self.microbatches
+        if passes > _MOST_PASSES:
+            raise LayoutError(
+                f"stages = {self.stages}, interleaving = {self.interleaving} and microbatches = "
+                f"{self.microbatches} make {passes} passes; expected at most {_MOST_PASSES}"
+            )
         self._made  # noqa: B018
 
     @output("s")
