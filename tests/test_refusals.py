@@ -118,8 +118,6 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "link_rates_none": ("rates has no values", "a list of values"),
     "link_rate_twice": ("rates: '450 GB/s' stands there twice",),
     "collective_of_all_bytes": ("smallest = 1e+300 B", "at most 1 PiB"),
-    "link_rates_none": ("rates: expected at least one rate", "450 GB/s"),
-    "link_rate_twice": ("rates: 450 GB/s stands there twice",),
     "link_rate_without_unit": ("rates: '450'", "unit"),
     "fleet_sizes_none": ("sizes has no values", "whole numbers"),
     "fleet_sizes_out_of_order": ("sizes: 64 after 128", "rise"),

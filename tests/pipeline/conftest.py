@@ -19,6 +19,7 @@ FIRST = "01_reference_step"
 FIRST_CHAPTER = f"""\
 ---
 jupytext:
+  notebook_metadata_filter: mlsysim,-jupytext.text_representation.jupytext_version
   text_representation:
     extension: .md
     format_name: myst

@@ -87,7 +87,7 @@ class FleetReliabilityScenario(Scenario):
                 f"restart_time = {restart:.4g} s, and {self.accelerators} accelerators are "
                 f"interrupted every {between:.4g} s: the run would hardly ever go on"
             )
-        if self._best(_BEYOND, _BEYOND).progress >= self.goodput_goal:
+        if self._of_size(_BEYOND, _BEYOND).best.progress >= self.goodput_goal:
             raise InputError(
                 f"goodput_goal = {self.goodput_goal:g} is reached by fleets of any size with "
                 f"restart_time = {restart:.4g} s"

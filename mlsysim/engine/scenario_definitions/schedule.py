@@ -11,6 +11,7 @@ from mlsysim.declared import declared, record
 from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_definitions.rows import alone
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
+from mlsysim.errors import LayoutError
 from mlsysim.outputs import output
 from mlsysim.quantities import percent, seconds
 from mlsysim.solvers import DistributedModel
