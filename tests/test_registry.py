@@ -156,6 +156,26 @@ def test_an_accelerator_has_efficiencies_that_a_kernel_can_reach() -> None:
             )  # a layer of 7B at 2,048 tokens does 1e12
 
 
+@pytest.mark.parametrize("part", ["H200_SXM", "B200"])
+def test_constants_borrowed_from_h100_follow_it(part: str) -> None:
+    # H100's are fitted anew when a published step or the model changes; nothing moves the copies.
+    borrowed, h100 = Hardware[part], Hardware.H100_SXM
+    for constant in ("matrix_efficiency", "memory_efficiency", "overlap_exposure"):
+        assert getattr(borrowed, constant) == getattr(h100, constant), constant
+    # Equal times beyond the work of a layer; the ratio of the rates is 1 for H200.
+    scaled = h100.half_work.magnitude * borrowed.rate("bf16") / h100.rate("bf16")
+    assert unit_text(borrowed.half_work) == unit_text(h100.half_work) == "GFLOP"
+    assert borrowed.half_work.magnitude == round(scaled)
+    # Where the reason prints H100's value, it is the value of today.
+    sources = {key: source for key, _, source in leaves(_toml(part))}
+    printed = re.search(r"([\d.]+ \w+) on H100", sources["half_work"])
+    assert not printed or quantity(printed[1]) == h100.half_work
+
+
+def _toml(part: str) -> dict[str, Any]:
+    return tomllib.loads((DATA / "hardware" / f"{part}.toml").read_text("utf-8"))
+
+
 @pytest.mark.parametrize("collection", COLLECTIONS, ids=repr)
 def test_a_collection_lists_its_names_and_refuses_others_with_the_nearest(
     collection: Collection,
