@@ -53,9 +53,13 @@ def parser() -> argparse.ArgumentParser:
 
     command("list", _list, "list the scenarios")
     show = command(
-        "show", _show, "show a scenario, or one of its values with equation, inputs and sources"
+        "show",
+        _show,
+        "show a scenario or a registry entry, or one of its values with all that it rests on",
     )
-    show.add_argument("name", metavar="NAME[.FIELD]")
+    show.add_argument(
+        "name", metavar="NAME[.FIELD]", help="DenseLLMReplica.state_per_gpu, Hardware.H100_SXM"
+    )
     solve = command(
         "solve", _solve, "solve scenarios into results/scenarios and certify them in the lock"
     )
@@ -123,13 +127,25 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from mlsysim import showing
+    from mlsysim import showing, showing_registry
+    from mlsysim.documents import names
+    from mlsysim.errors import UnknownName, nearest
 
-    name, _, key = options.name.partition(".")
-    if options.json:
-        _print_json(showing.as_data(name, key))
+    name, _, key = options.name.removeprefix("Scenarios.").partition(".")
+    if name in showing_registry.COLLECTIONS:
+        kind: Any = showing_registry
+    elif name in names("Scenarios"):
+        kind = showing
+    elif place := showing_registry.place_of(name):
+        meant = f"{place}.{key}".rstrip(".")
+        raise UnknownName(f"{name!r} is no scenario; did you mean {meant!r}?")
     else:
-        print(showing.as_text(name, key))
+        known = [*names("Scenarios"), *showing_registry.COLLECTIONS]
+        raise UnknownName(f"{name[:80]!r} is no scenario or registry; {nearest(name, known)}")
+    if options.json:
+        _print_json(kind.as_data(name, key))
+    else:
+        print(kind.as_text(name, key))
     return 0
 
 
@@ -257,13 +273,20 @@ def _check(options: argparse.Namespace) -> int:
         _print_json({"findings": [vars(each) for each in found], "history": remark})
         return int(bool(wrong))
     for finding in found if options.verbose else wrong:
-        print(finding)
+        if finding.rule != "unlooked":  # the last line says it
+            print(finding)
     if remark:
         print(f"history: {remark}")
     unread, unquoted = (sum(each.rule == rule for each in found) for rule in ("unread", "unquoted"))
+    unlooked = [each.message for each in found if each.rule == "unlooked"]
     print(
-        f"{_count(len(wrong), 'finding')}; for information: {_count(unread, 'artifact')} that no "
-        f"chapter reads, {_count(unquoted, 'output')} that nobody quotes (--verbose lists them)"
+        f"{_count(len(wrong), 'finding')}; "
+        + (
+            unlooked[0]
+            if unlooked
+            else f"for information: {_count(unread, 'artifact')} that no chapter reads, "
+            f"{_count(unquoted, 'output')} that nobody quotes (--verbose lists them)"
+        )
     )
     return int(bool(wrong))
 

@@ -12,7 +12,7 @@ from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.artifacts.staleness import judge
 from mlsysim.documents import cited_keys
 
-__all__ = ["as_data", "as_text"]
+__all__ = ["amount", "as_data", "as_text", "sources_of", "table", "wrapped"]
 
 _WIDTH = 100
 
@@ -44,14 +44,14 @@ def as_text(name: str, key: str = "") -> str:
 
 
 def _page(artifact: Artifact) -> list[str]:
-    lines = [artifact.name, artifact.title, "", *_wrapped(artifact.description, "")]
+    lines = [artifact.name, artifact.title, "", *wrapped(artifact.description, "")]
     lines += [
         "",
         f"Feasible: {'yes' if artifact.feasible else 'no'}; {artifact.feasibility}",
         "",
         "Outputs",
     ]
-    lines += _table(
+    lines += table(
         {key: (amount(entry), entry["equation"]) for key, entry in artifact.outputs.items()}
     )
     lines += ["", "Inputs", *_given(artifact), "", *_statements(artifact)]
@@ -63,11 +63,11 @@ def _value(artifact: Artifact, key: str) -> list[str]:
     entry = artifact.entry(key)
     lines = [f"{artifact.name}.{key} = {amount(entry)}"]
     if key not in artifact.outputs:
-        lines += _wrapped(entry["source"], "    source: ")
-        return [*lines, *_sources(cited_keys(entry["source"]))]
-    lines += _wrapped(entry["description"], "    ")
+        lines += wrapped(entry["source"], "    source: ")
+        return [*lines, *sources_of(entry["source"])]
+    lines += wrapped(entry["description"], "    ")
     if entry["equation"]:
-        lines += _wrapped(entry["equation"], "    equation: ")
+        lines += wrapped(entry["equation"], "    equation: ")
     lines += [
         "",
         f"Solved by {artifact.kind} from these inputs",
@@ -92,7 +92,7 @@ def amount(entry: dict[str, Any]) -> str:
 
 
 def _given(artifact: Artifact) -> list[str]:
-    return _table({key: (amount(entry), entry["source"]) for key, entry in artifact.inputs.items()})
+    return table({key: (amount(entry), entry["source"]) for key, entry in artifact.inputs.items()})
 
 
 def _statements(artifact: Artifact) -> list[str]:
@@ -100,8 +100,13 @@ def _statements(artifact: Artifact) -> list[str]:
     for title, stated in (("Assumptions", artifact.assumptions), ("Excludes", artifact.excludes)):
         lines += [title] if stated else []
         for each in stated:
-            lines += _wrapped(f"{each['text']} ({each['where']})", "    - ")
+            lines += wrapped(f"{each['text']} ({each['where']})", "    - ")
     return [*lines, *_sources(artifact.sources)]
+
+
+def sources_of(source: str) -> list[str]:
+    """What the keys of one source text stand for."""
+    return _sources(cited_keys(source))
 
 
 def _sources(keys: list[str]) -> list[str]:
@@ -115,11 +120,11 @@ def _sources(keys: list[str]) -> list[str]:
     for key in keys:
         fields = known[key].fields if key in known else {}
         told = (re.sub("[{}]", "", fields.get(part, "")) for part in ("title", "year", "url"))
-        lines += _wrapped(f"{key}: " + ", ".join(filter(None, told)), "    - ")
+        lines += wrapped(f"{key}: " + ", ".join(filter(None, told)), "    - ")
     return lines
 
 
-def _table(rows: dict[str, tuple[str, str]]) -> list[str]:
+def table(rows: dict[str, tuple[str, str]]) -> list[str]:
     """Key and value in columns; the remark on indented lines of its own."""
     first = max(map(len, rows), default=0)
     second = max((len(value) for value, _ in rows.values()), default=0)
@@ -127,11 +132,12 @@ def _table(rows: dict[str, tuple[str, str]]) -> list[str]:
     for key, (value, remark) in rows.items():
         head = f"    {key:{first}}  {value:>{second}}"
         lines.append(head)
-        lines += _wrapped(remark, " " * 8) if remark else []
+        lines += wrapped(remark, " " * 8) if remark else []
     return lines
 
 
-def _wrapped(text: str, indent: str) -> list[str]:
+def wrapped(text: str, indent: str) -> list[str]:
+    """Lines of a text, the first begun with `indent`, the others below it."""
     return textwrap.wrap(
         text,
         _WIDTH,

@@ -317,6 +317,28 @@ def test_a_reference_that_nothing_cites_and_a_chapter_out_of_the_contents_are_fo
     ]
 
 
+def test_nothing_is_called_unused_while_a_page_cannot_be_read(
+    book: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (book / "chapters" / "references.bib").write_text(
+        "@misc{unused,\n}\n\n% accept: kept for the next edition\n@misc{kept,\n}\n", "utf-8"
+    )
+    write(book, "It takes {quote}`step.step_time`.", "01_whole")
+    write(book, "It takes {quote}`step.step_tim`, see {cite}`unused`.", "02_broken")
+    listed, _ = check()
+    rules = [each.rule for each in listed]
+    assert rules == ["build", "unlooked"]  # no uncited, unread, unquoted; no accept called idle
+    assert main(["check"]) == 1
+    *told, last = capsys.readouterr().out.splitlines()
+    assert len(told) == 1
+    assert last == (
+        "1 finding; what nothing uses or cites is not looked for while these cannot be read: "
+        "chapters/02_broken.md"
+    )
+    write(book, "It takes {quote}`step.step_time`.", "02_broken")
+    assert {each.rule for each in check()[0]} >= {"uncited", "unread", "unquoted"}
+
+
 def test_what_the_build_refuses_is_told_with_its_line_too(book: Path) -> None:
     write(book, "Of {quote}`step.steptime`,\n{claim}`x if step.state_per_gpu > 50 GB`.")
     first, second = found()

@@ -201,6 +201,77 @@ def test_show_refuses_what_does_not_exist_with_the_nearest(
     assert message in said.err
 
 
+@pytest.mark.usefixtures("root")  # nothing need be solved
+def test_show_gives_a_value_of_a_registry_with_its_source_and_the_scenarios_that_use_it(
+    say: Say,
+) -> None:
+    said = say("show", "Hardware.H100_SXM.memory_bandwidth")
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith("Hardware.H100_SXM.memory_bandwidth = 3.35 TB/s\n")
+    assert "source: nvidia-h100-datasheet, H100 SXM column" in said.out
+    assert "Set in mlsysim/registry/data/hardware/H100_SXM.toml" in said.out
+    used = said.out.partition("Used by ")[2].partition("\n\n")[0].replace(",", " ").split()
+    assert {STEP, "DenseLLMReplica"} <= set(used) <= set(NAMES)
+    assert not [name for name in used if name.endswith(("A100", "B200"))]
+    data = say("show", "Hardware.H100_SXM.memory_bandwidth", "--json").data
+    assert (data["value"], data["unit"], data["used_by"]) == (3.35, "TB/s", used)
+
+
+@pytest.mark.usefixtures("root")
+def test_show_gives_an_entry_of_a_registry_and_a_registry(say: Say) -> None:
+    said = say("show", "Hardware.DGX_H100")
+    assert said.out.startswith("Hardware.DGX_H100\nNVIDIA DGX H100\n")
+    for part in (
+        "450 GB/s",
+        "nccl-tests-212",
+        "Hardware.H100_SXM",
+        STEP,
+        "show Hardware.DGX_H100.",
+    ):
+        assert part in said.out
+    assert "989.4 TFLOP/s" not in said.out  # of the accelerator, not of the node
+    assert set(say("show", "Hardware.DGX_H100", "--json").data["values"]) >= {"nics", "accelerator"}
+    listed = say("show", "Models").out
+    assert "Models.GPT3_175B       GPT-3 175B" in listed
+    assert say("show", "Models", "--json").data["entries"]["GPT3_175B"] == "GPT-3 175B"
+
+
+@pytest.mark.usefixtures("root")
+def test_show_follows_references_between_entries(say: Say) -> None:
+    said = say("show", "Fleets.DGX_H100_1024.node.accelerator.rates.bf16")
+    assert said.out.startswith("Hardware.H100_SXM.rates.bf16 = 989.4 TFLOP/s\n")
+    assert say("show", f"Scenarios.{STEP}").err == say("show", STEP).err  # as sources print it
+
+
+def test_show_of_a_registry_names_a_scenario_that_cannot_be_read(root: Path, say: Say) -> None:
+    (root / "scenarios" / "Broken.toml").write_text("kind = ", "utf-8")
+    said = say("show", "Hardware.H100_SXM.memory_bandwidth")
+    assert said.code == 0
+    assert "Broken (cannot be read)" in said.out
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Hardware.H100_SXM.memory_bandwith", "has no 'memory_bandwith'; did you mean 'memory_ba"),
+        ("Hardware.H100_SXM.memory_bandwidth.x", "has no 'memory_bandwidth.x'"),
+        ("Hardware.DGX_H100.accelerator.rate", "Hardware.H100_SXM has no 'rate'; did you mean"),
+        ("Hardware.H100_SXN", "'H100_SXN' is not in Hardware; did you mean 'H100_SXM'"),
+        ("Hardwar.H100_SXM", "'Hardwar' is no scenario or registry; did you mean 'Hardware'"),
+        ("H100_SXM.half_work", "did you mean 'Hardware.H100_SXM.half_work'"),
+        ("GPT3_175B", "did you mean 'Models.GPT3_175B'"),
+        ("Hardware./../models/GPT3_175B", "is not in Hardware"),
+    ],
+)
+@pytest.mark.usefixtures("root")
+def test_show_of_a_registry_refuses_what_does_not_exist_with_the_choices(
+    name: str, message: str, say: Say
+) -> None:
+    said = say("show", name)
+    assert (said.code, said.out) == (1, "")
+    assert message in said.err
+
+
 @pytest.mark.usefixtures("root")
 def test_show_before_solve_says_what_to_run(say: Say) -> None:
     said = say("show", STEP)

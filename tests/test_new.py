@@ -9,7 +9,7 @@ from pathlib import Path
 import jupytext
 import pytest
 
-from mlsysim import authoring
+from mlsysim import Hardware, authoring
 from mlsysim.artifacts.solving import solve
 from mlsysim.book import cells
 from mlsysim.book.pages import Page
@@ -59,6 +59,35 @@ def test_a_scenario_of_a_kind_gives_every_field_with_unit_range_and_a_source_to_
     assert above.endswith('such as "1 B", more than 0 B')
     assert not solve(["WideReplica"])[0].error
     assert (root / "results/scenarios/WideReplica.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "choices"),
+    [
+        ("ReferenceTrainingStepScenario", "precision", "bf16, fp16, fp8"),
+        (REPLICA, "activation_recomputation", "none, selective, full"),
+        (REPLICA, "gradient_precision", "bf16, fp16, fp32"),
+    ],
+)
+def test_the_words_that_a_field_takes_are_listed_above_it(
+    root: Path, kind: str, field: str, choices: str
+) -> None:
+    text = authoring.new_scenario("Some", kind=kind).read_text(encoding="utf-8")
+    above = text.partition(f"[{field}]")[0].rpartition("\n\n")[2].replace("\n# ", " ")
+    assert above.endswith(f"; a text, one of {choices}\n")
+    path = root / "scenarios/Some.toml"
+    path.write_text(text.replace(f'[{field}]\nvalue = "', f'[{field}]\nvalue = "x'), "utf-8")
+    assert f"expected one of {choices}" in solve(["Some"])[0].error
+
+
+def test_every_rate_of_an_accelerator_has_a_precision_that_a_scenario_can_name() -> None:
+    [precision] = [
+        field
+        for field in dataclasses.fields(KINDS["ReferenceTrainingStepScenario"])
+        if field.name == "precision"
+    ]
+    rates = {rate for name in Hardware for rate in getattr(Hardware[name], "rates", {})}
+    assert rates == set(precision.metadata["choices"])
 
 
 def test_a_variant_changes_nothing_and_offers_every_field_of_its_base(root: Path) -> None:

@@ -195,7 +195,12 @@ def test_a_registry_without_the_fitted_constants_is_said_to_disagree(
     machines = {name: wrong(machine) for name, machine in steps.machines.items()}
     fit = vary(Scenarios[FIT], steps=vary(steps, runs=tuple(few), machines=machines), halves=1)
     assert not fit.feasible
-    assert "memory_efficiency is 0.9 in the registry" in fit.feasibility
+    said = fit.feasibility
+    assert "Hardware.H100_SXM.memory_efficiency is 0.9 in the registry, the fit gives 0." in said
+    # What to do: the values as the file has them, and the file.
+    assert re.search(r"half_work is 179 GFLOP in the registry, the fit gives \d+ GFLOP", said)
+    assert "set them in mlsysim/registry/data/hardware/H100_SXM.toml, or undo what moved" in said
+    assert (paths.PACKAGE / "registry/data/hardware/H100_SXM.toml").is_file()
 
 
 # Which rows it takes.

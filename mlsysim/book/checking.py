@@ -57,11 +57,15 @@ class _Check:
         for page in sound:
             found += self._typed(page, typed[page.name])
         found += usage.roundings(sound, self.artifacts)
-        found += usage.products(sound)
-        found += usage.contents(sound)
-        found += usage.references(sound)
-        found += usage.unread(sound, self.artifacts)
-        return self._accepted(sound, typed, found)
+        if broken := [page.name for page in self.book if page not in sound]:
+            # What a page that cannot be read uses is not known, so nothing is called unused.
+            found.append(_unlooked(broken))
+        else:
+            found += usage.products(sound)
+            found += usage.contents(sound)
+            found += usage.references(sound)
+            found += usage.unread(sound, self.artifacts)
+        return self._accepted(sound, typed, found, whole=not broken)
 
     def _typed(self, page: Page, typed: list[TypedNumber]) -> list[Finding]:
         """Numbers typed in a page that equal a value of an artifact that it reads."""
@@ -88,9 +92,17 @@ class _Check:
         ]
 
     def _accepted(
-        self, sound: list[Page], typed: dict[str, list[TypedNumber]], found: list[Finding]
+        self,
+        sound: list[Page],
+        typed: dict[str, list[TypedNumber]],
+        found: list[Finding],
+        *,
+        whole: bool,
     ) -> list[Finding]:
-        """Take out what comments accept, and add the comments that are wrong."""
+        """Take out what comments accept, and add the comments that are wrong.
+
+        Unless the book is `whole`, what a comment accepts may not have been looked for.
+        """
         texts = {f"chapters/{page.name}.md": page.text for page in sound}
         if paths.bibliography().is_file():
             texts["chapters/references.bib"] = paths.bibliography().read_text(encoding="utf-8")
@@ -101,7 +113,7 @@ class _Check:
                 covered = [each for each in found if each.file == file and accept.covers(each.line)]
                 left = [each for each in left if each not in covered or not accept.reason]
                 waits = not self.history and any(accept.covers(n.line) for n in numbers)
-                if wrong := _wrong(accept, covered, waits=waits):
+                if wrong := _wrong(accept, covered, waits=waits or not whole):
                     left.append(Finding("accept", file, accept.line, wrong))
         return left
 
@@ -122,12 +134,24 @@ def _wrong_on(page: Page) -> list[Finding]:
 
 
 def _wrong(accept: Accept, covered: list[Finding], *, waits: bool) -> str:
-    """What is wrong with a comment that accepts; `waits` if only the history could tell."""
+    """What is wrong with a comment that accepts; `waits` if what it accepts was not looked for."""
     if not accept.reason:
         return "an accept without a reason; write `accept: REASON`"
     if not covered and not waits:
         return f"accepts nothing (any longer): {accept.reason!r}; remove it"
     return ""
+
+
+def _unlooked(broken: list[str]) -> Finding:
+    """That unused things are not looked for, in one line."""
+    pages = ", ".join(f"chapters/{name}.md" for name in broken)
+    return Finding(
+        "unlooked",
+        "chapters",
+        0,
+        f"what nothing uses or cites is not looked for while these cannot be read: {pages}",
+        information=True,
+    )
 
 
 def _of(message: str) -> Finding:

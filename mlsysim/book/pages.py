@@ -80,8 +80,9 @@ class Page:
         Raises InputError with the line of the call.
         """
         for name, line in cells.uses(self.name, self.text).reads.items():
-            if not read(name).feasible and name not in self.front_matter.infeasible:
-                raise InputError(f"{place(self.name, line)}: read: {unfit(name)}")
+            artifact = read(name)
+            if not artifact.feasible and name not in self.front_matter.infeasible:
+                raise InputError(f"{place(self.name, line)}: read: {unfit(artifact)}")
 
     def resolve(self, spec: str, line: int) -> Printed:
         """What a quote on `line` prints. Raises MlsysimError with place and nearest names."""

@@ -166,14 +166,15 @@ def _check_reference(artifact: Artifact, name: str, key: str) -> None:
 def _check_input(artifact: Artifact, key: str) -> None:
     """Of a scenario that does not fit only inputs can be quoted."""
     if artifact.resolve(key) not in artifact.inputs:
-        raise InputError(unfit(artifact.name))
+        raise InputError(unfit(artifact))
 
 
-def unfit(name: str) -> str:
+def unfit(artifact: Artifact) -> str:
     """Why results of a scenario that does not fit are refused, and how to quote them on purpose."""
+    name = artifact.name
     return (
-        f"{name} is infeasible (`mlsysim show {name}` says why); to quote it all the same, list it "
-        f"in the front matter: mlsysim, infeasible: [{name}]"
+        f"{name} is infeasible: {artifact.feasibility}. Only if the text is about that, list it in "
+        f"the front matter: mlsysim, infeasible: [{name}]"
     )
 
 

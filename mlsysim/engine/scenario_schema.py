@@ -105,7 +105,7 @@ def told(field: dataclasses.Field[Any]) -> str:
     >>> for field in dataclasses.fields(KINDS["ReferenceTrainingStepScenario"])[4:7]:
     ...     print(told(field))
     sequences of a microbatch; a whole number in seq, at least 1
-    number format of the matrix products; a text
+    number format of the matrix products; a text, one of bf16, fp16, fp8
     share of the dense peak rate that matrix products reach; a number, more than 0, at most 1
     """
     meta, kind = field.metadata, str(field.type)

@@ -174,14 +174,22 @@ class PublishedStepFitScenario(Scenario):
         return "; ".join(wrong) if wrong else "the registry holds the fitted constants"
 
     def _disagreements(self) -> list[str]:
-        return [
-            f"{name}.{constant[0]} is {have:g} in the registry, the fit gives {value:g}"
-            for name, fit in self._fits().items()
-            for constant, value, have in zip(
-                _CONSTANTS, fit, _committed(self._sets()[name].runs[0]), strict=False
-            )
-            if not abs(have - value) <= 1e-9 * value
-        ]
+        """For each accelerator the constants that differ, and the file to set them in."""
+        found = []
+        for name, fit in self._fits().items():
+            committed = _committed(self._sets()[name].runs[0])
+            wrong = [
+                f"Hardware.{name}.{constant} is {_written(constant, have)} in the registry, "
+                f"the fit gives {_written(constant, value)}"
+                for (constant, *_), value, have in zip(_CONSTANTS, fit, committed, strict=False)
+                if not abs(have - value) <= 1e-9 * value
+            ]
+            if wrong:
+                found.append(
+                    f"{', '.join(wrong)}: set {'it' if len(wrong) == 1 else 'them'} in "
+                    f"mlsysim/registry/data/hardware/{name}.toml, or undo what moved the fit"
+                )
+        return found
 
     def _sets(self) -> dict[str, _Runs]:
         """The runs to fit, by accelerator."""
@@ -230,6 +238,11 @@ def _halves(runs: Sequence[Run], count: int) -> Iterator[tuple[list[Run], list[R
         order = sorted(runs, key=lambda _: draw.random())
         middle = len(order) // 2
         yield order[:middle], order[middle:]
+
+
+def _written(constant: str, value: float) -> str:
+    """A constant as a registry file has it."""
+    return f"{value / 1e9:g} GFLOP" if constant == "half_work" else f"{value:g}"
 
 
 def _committed(run: Run) -> tuple[float, ...]:

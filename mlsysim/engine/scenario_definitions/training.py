@@ -195,7 +195,9 @@ class ReferenceTrainingStepScenario(Scenario):
     sequences_per_microbatch: int = declared(
         unit="seq", at_least=1, description="sequences of a microbatch"
     )
-    precision: str = declared(description="number format of the matrix products")
+    precision: str = declared(
+        choices=("bf16", "fp16", "fp8"), description="number format of the matrix products"
+    )
     local_efficiency: float = declared(
         above=0, at_most=1, description="share of the dense peak rate that matrix products reach"
     )
