@@ -92,6 +92,7 @@ def test_the_architecture_of_gpt3_gives_the_published_count() -> None:
     [
         ("DGX_A100", "600 GB/s", "200 Gb/s"),
         ("DGX_H100", "900 GB/s", "400 Gb/s"),
+        ("DGX_H200", "900 GB/s", "400 Gb/s"),
         ("DGX_B200", "1800 GB/s", "400 Gb/s"),
     ],
 )
@@ -140,7 +141,7 @@ def test_a_fleet_has_as_many_accelerators_as_its_name_says() -> None:
     for name in Fleets:
         if re.search(r"_\d+$", name):
             assert Fleets[name].total_accelerators == int(name.rpartition("_")[2]), name
-    for name in ("DGX_A100_1024", "DGX_H100_1024"):
+    for name in ("DGX_A100_1024", "DGX_H100_1024", "DGX_H200_1024"):
         assert Fleets[name].total_accelerators == 1024
 
 
@@ -174,6 +175,19 @@ def test_constants_borrowed_from_h100_follow_it(part: str) -> None:
 
 def _toml(part: str) -> dict[str, Any]:
     return tomllib.loads((DATA / "hardware" / f"{part}.toml").read_text("utf-8"))
+
+
+def test_what_is_assumed_to_be_as_in_another_entry_is_as_there() -> None:
+    copied = []
+    for path in FILES:
+        for key, value, source in leaves(tomllib.loads(path.read_text("utf-8"))):
+            if other := re.match(r"assumption: as in (\w+)", source):
+                pattern = path.with_name(f"{other[1]}.toml")
+                if pattern.is_file():  # the name of a file; "a DGX A100" is prose
+                    values = dict(each[:2] for each in leaves(tomllib.loads(pattern.read_text())))
+                    assert value == values[key], f"{path.stem}.{key}"
+                    copied.append(f"{path.stem}.{key}")
+    assert copied == ["DGX_H200.link_efficiency", "DGX_H200.link_latency"]
 
 
 @pytest.mark.parametrize("collection", COLLECTIONS, ids=repr)

@@ -247,6 +247,28 @@ def test_the_three_named_scenarios_of_the_reference_differ_as_they_say() -> None
     assert to_si(old.step_time) > 2 * to_si(step.step_time)
 
 
+def test_the_worked_example_of_another_machine_differs_in_that_machine_alone() -> None:
+    # CONTRIBUTING.md, "How to use another machine": H200 computes and sends as H100 does.
+    step, other = Scenarios.DenseLLMPretrainingStep, Scenarios.DenseLLMPretrainingStepH200
+    assert other.fleet.node.accelerator.name == "H200_SXM"
+    assert {f for f, value in fields_of(other).items() if value != getattr(step, f)} == {
+        "replica",
+        "fleet",
+    }
+    assert {
+        f for f, value in fields_of(other.replica).items() if value != getattr(step.replica, f)
+    } == {"node"}
+    assert (step.pipeline_depth, other.pipeline_depth) == (8, 4)  # as the document says
+    assert other.feasible
+    assert to_si(other.step_time) < to_si(step.step_time)
+
+
+@pytest.mark.parametrize("end", ["", "A100", "H200"])
+def test_a_step_takes_the_matrix_efficiency_of_its_accelerator(end: str) -> None:
+    step = Scenarios[f"DenseLLMPretrainingStep{end}"]
+    assert step.local_efficiency == step.fleet.node.accelerator.matrix_efficiency
+
+
 def test_a_base_gives_every_field_that_is_not_overridden(root: Path) -> None:
     (root / "scenarios" / "Slower.toml").write_text(
         'base = "Scenarios.DenseLLMPretrainingStep"\ntitle = "Slower"\n'
