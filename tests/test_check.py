@@ -317,6 +317,20 @@ def test_a_reference_that_nothing_cites_and_a_chapter_out_of_the_contents_are_fo
     ]
 
 
+def test_a_scenario_that_does_not_fit_is_told_once_a_page_with_its_reason(book: Path) -> None:
+    path = paths.artifact("DenseLLMPretrainingStep")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["feasibility"] = {"feasible": False, "reason": "9.0 GB more than 85.5 GB"}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    write(
+        book,
+        "{quote}`step.step_time`, {quote}`step.state_per_gpu`, {claim}`a if step.step_time > 1 s`",
+    )
+    [told] = found("build")
+    assert told.startswith(f"chapters/01_x.md:{FIRST}: quote `step.step_time`: ")
+    assert "DenseLLMPretrainingStep is infeasible: 9.0 GB more than 85.5 GB. Only" in told
+
+
 def test_nothing_is_called_unused_while_a_page_cannot_be_read(
     book: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,6 +19,8 @@ from mlsysim.errors import MlsysimError
 __all__ = ["check"]
 
 _PLACE = re.compile(r"(?P<file>chapters/[\w.-]+)(?::(?P<line>\d+))?: (?P<message>.*)", re.DOTALL)
+# How quotes.unfit begins, up to the end of the line.
+_UNFIT = re.compile(r"\w+ is infeasible: .*")
 
 
 def check(*, history: bool = False) -> tuple[list[Finding], str]:
@@ -120,7 +122,7 @@ class _Check:
 
 def _wrong_on(page: Page) -> list[Finding]:
     """What the build would refuse of a page."""
-    wrong: dict[str, None] = {}
+    wrong: dict[str, str] = {}
     for look in (
         lambda: page.quotes,
         lambda: page.claims,
@@ -129,8 +131,11 @@ def _wrong_on(page: Page) -> list[Finding]:
         try:
             look()
         except MlsysimError as error:
-            wrong |= dict.fromkeys(str(error).split("\n"))
-    return [_of(line) for line in wrong]
+            for line in str(error).split("\n"):
+                # Many quotes of one scenario that does not fit are one matter, told at the first.
+                unfit = _UNFIT.search(line)
+                wrong.setdefault(unfit[0] if unfit else line, line)
+    return [_of(line) for line in wrong.values()]
 
 
 def _wrong(accept: Accept, covered: list[Finding], *, waits: bool) -> str:
