@@ -56,8 +56,9 @@ class ResolveQuotes(SphinxTransform):
         if is_generated(self.env.docname):
             return  # it holds no roles
         page = Page(self.env.docname)
-        expected = page.quotes
-        self.values = {found.spec: value for found, value in expected}
+        expected = [(found.spec, found.line, "", value) for found, value in page.quotes]
+        expected += [(n.cell.spec, n.line, n.table, n.value) for n in page.table_numbers]
+        self.values = {spec: value for spec, _, _, value in expected}
         self.places: list[tuple[str, str, str]] = []
         seen: Counter[str] = Counter()
         for node in list(self.document.findall(_holds_quotes)):
@@ -66,12 +67,13 @@ class ResolveQuotes(SphinxTransform):
                 self._resolve(node)
             else:
                 seen.update(self._fill(node))
-        for found, _ in expected:
-            seen[found.spec] -= 1
-            if seen[found.spec] < 0:
+        for spec, line, table, _ in expected:
+            seen[spec] -= 1
+            if seen[spec] < 0:
+                what = f"the table {table}" if table else "it"
                 raise MlsysimError(
-                    f"{place(page.name, found.line)}: quote `{found.spec}` is lost on the page: "
-                    "what stands around it drops it, or shows it as it is"
+                    f"{place(page.name, line)}: quote `{spec}` is lost on the page: "
+                    f"what stands around {what} drops it, or shows it as it is"
                 )
         extra = [spec for spec, count in seen.items() if count > 0]
         if extra:
