@@ -17,7 +17,7 @@ from mlsysim.book.front_matter import FrontMatter
 from mlsysim.book.quote_context import check_around
 from mlsysim.book.quotes import Printed, printed, unfit
 from mlsysim.book.scanner import Role, scan
-from mlsysim.book.shown_tables import shown
+from mlsysim.book.shown_tables import Shown, shown
 from mlsysim.book.table_quotes import TableQuote
 from mlsysim.errors import InputError, MlsysimError
 
@@ -64,13 +64,18 @@ class Page:
         return _each(roles, self._print)
 
     @cached_property
+    def tables(self) -> list[Shown]:
+        """The saved tables that the page shows."""
+        return shown(self.text)
+
+    @cached_property
     def table_numbers(self) -> list[TableNumber]:
-        """The quotes in the tables that the page shows, with what they print.
+        """The quotes in these tables, with what they print.
 
         Raises MlsysimError with the line that includes the table.
         """
         made = []
-        for each in shown(self.text):
+        for each in self.tables:
             for cell in table_quotes.read(each.table):
                 try:
                     value = printed(cell.spec, infeasible=self.front_matter.infeasible)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -34,18 +33,17 @@ class QuoteCells(SphinxTransform):
         if is_generated(self.env.docname):
             return
         page = Page(self.env.docname)
-        numbers: dict[Path, dict[tuple[int, str], list[TableNumber]]] = defaultdict(dict)
-        for number in page.table_numbers:
-            shown = numbers[table_files(number.table)["md"].resolve()]
-            shown.setdefault((number.line, number.table), []).append(number)
-        for path in numbers:
-            self.env.note_dependency(str(path.with_suffix(".quotes.json")))
+        waiting: dict[Path, list[list[TableNumber]]] = {}
+        for shown in page.tables:
+            told = table_files(shown.table)
+            if told["quotes.json"].is_file():
+                self.env.note_dependency(str(told["quotes.json"]))
+            numbers = [each for each in page.table_numbers if each.line == shown.line]
+            waiting.setdefault(told["md"].resolve(), []).append(numbers)
         for table in self.document.findall(nodes.table):
-            path = Path(str(table.source)).resolve()
-            if numbers.get(path):
-                first = next(iter(numbers[path]))
-                for number in numbers[path].pop(first):
-                    _fill(table, number, page.name)
+            include = waiting.get(Path(str(table.source)).resolve())
+            for number in include.pop(0) if include else ():
+                _fill(table, number, page.name)
 
 
 def _fill(table: nodes.table, number: TableNumber, page: str) -> None:

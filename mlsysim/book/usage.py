@@ -33,7 +33,8 @@ def roundings(book: list[Page], artifacts: dict[str, Artifact]) -> Iterator[Find
     """Keys that a chapter prints otherwise than every chapter before it that prints them.
 
     Within one chapter "7.72 s" and "7,721 ms" may both have their reason; from chapter to chapter a
-    reader takes them for two numbers.
+    reader takes them for two numbers. Saved tables do not count: the numbers of a column share
+    their digits, and neither bind the text nor are bound by it.
     """
     printed: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
     for page in book:
