@@ -183,12 +183,21 @@ def depart_html(self: Any, _node: quote) -> None:
 
 def visit_latex(self: Any, node: quote) -> None:
     """Begin the dotted line; none in what LaTeX moves, such as headings and captions."""
-    self.body.append(r"\quoted{" if _is_still(node) else "{")
+    command = r"\quotedcell" if _in_table(node) else r"\quoted"
+    self.body.append(f"{command}{{" if _is_still(node) else "{")
 
 
 def depart_latex(self: Any, _node: quote) -> None:
     """End the dotted line."""
     self.body.append("}")
+
+
+def _in_table(node: nodes.Node) -> bool:
+    """Whether a node stands in a cell, where lines are drawn pale because there are many."""
+    outer = node.parent
+    while outer is not None and not isinstance(outer, nodes.entry):
+        outer = outer.parent
+    return outer is not None
 
 
 def _is_still(node: nodes.Node) -> bool:
