@@ -202,7 +202,9 @@ def test_front_matter_that_jupyter_would_not_keep_is_refused_with_what_to_write(
 def test_two_executions_give_the_same_bytes_and_prose_does_not_count(solved: Path) -> None:
     write(solved, " Before.", TABLE, "x = 2\nx + 1", "")
     made = execute("01_small")
-    assert made == [(f"results/tables/01_small/one.{end}", "new") for end in ("csv", "md", "tex")]
+    assert made == [
+        (f"results/tables/01_small/one.{end}", "new") for end in ("csv", "md", "tex", "quotes.json")
+    ]
     first = executed("01_small").read_bytes()
     write(solved, " After, with {quote}`step.step_time`.", TABLE, "x = 2\nx + 1", "")
     assert {what for _, what in execute("01_small")} == {"same"}

@@ -56,8 +56,9 @@ class ResolveQuotes(SphinxTransform):
         if is_generated(self.env.docname):
             return  # it holds no roles
         page = Page(self.env.docname)
-        expected = page.quotes
-        self.values = {found.spec: value for found, value in expected}
+        expected = [(found.spec, found.line, "", value) for found, value in page.quotes]
+        expected += [(n.cell.spec, n.line, n.table, n.value) for n in page.table_numbers]
+        self.values = {spec: value for spec, _, _, value in expected}
         self.places: list[tuple[str, str, str]] = []
         seen: Counter[str] = Counter()
         for node in list(self.document.findall(_holds_quotes)):
@@ -66,12 +67,13 @@ class ResolveQuotes(SphinxTransform):
                 self._resolve(node)
             else:
                 seen.update(self._fill(node))
-        for found, _ in expected:
-            seen[found.spec] -= 1
-            if seen[found.spec] < 0:
+        for spec, line, table, _ in expected:
+            seen[spec] -= 1
+            if seen[spec] < 0:
+                what = f"the table {table}" if table else "it"
                 raise MlsysimError(
-                    f"{place(page.name, found.line)}: quote `{found.spec}` is lost on the page: "
-                    "what stands around it drops it, or shows it as it is"
+                    f"{place(page.name, line)}: quote `{spec}` is lost on the page: "
+                    f"what stands around {what} drops it, or shows it as it is"
                 )
         extra = [spec for spec, count in seen.items() if count > 0]
         if extra:
@@ -181,12 +183,21 @@ def depart_html(self: Any, _node: quote) -> None:
 
 def visit_latex(self: Any, node: quote) -> None:
     """Begin the dotted line; none in what LaTeX moves, such as headings and captions."""
-    self.body.append(r"\quoted{" if _is_still(node) else "{")
+    command = r"\quotedcell" if _in_table(node) else r"\quoted"
+    self.body.append(f"{command}{{" if _is_still(node) else "{")
 
 
 def depart_latex(self: Any, _node: quote) -> None:
     """End the dotted line."""
     self.body.append("}")
+
+
+def _in_table(node: nodes.Node) -> bool:
+    """Whether a node stands in a cell, where lines are drawn pale because there are many."""
+    outer = node.parent
+    while outer is not None and not isinstance(outer, nodes.entry):
+        outer = outer.parent
+    return outer is not None
 
 
 def _is_still(node: nodes.Node) -> bool:
