@@ -352,13 +352,6 @@ It is {claim}`all but small if step.state_per_gpu > 40 GB and step.precision is 
 """
 
 
-def test_a_full_stop_stays_on_the_line_of_its_number(built: Path) -> None:
-    html = (built / "build" / "book" / "01_small.html").read_text(encoding="utf-8")
-    assert re.search(r'<span class="kept"><button [^>]*>8</button>\.</span>', html)
-    assert r"\mathrm{GiB}\)</span>." in html  # the other full stops stay where they are
-    assert re.search(r"A replica is <code[^>]*>(<span[^>]*>)?one(</span>)?</code>\.", html)
-
-
 def test_the_page_shows_every_quote_where_it_stands(built: Path) -> None:
     html = (built / "build" / "book" / "01_small.html").read_text(encoding="utf-8")
     key = "DenseLLMPretrainingStep.state_per_gpu"

@@ -10,7 +10,6 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
-from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxRole
 
 from mlsysim import paths
@@ -25,7 +24,6 @@ from mlsysim.errors import MlsysimError
 
 __all__ = ["PLACES", "register"]
 
-_CLOSING = re.compile(r"[.,;:!?)\]’”]+")
 _LINKS = (nodes.reference, addnodes.pending_xref, addnodes.download_reference)
 
 # Where a page's metadata, which Sphinx keeps from build to build, lists what it prints:
@@ -135,24 +133,6 @@ class ResolveQuotes(SphinxTransform):
         return specs
 
 
-class KeepPunctuation(SphinxPostTransform):
-    """What closes after a number stays on its line: browsers may break a line after a button."""
-
-    default_priority = 900
-    formats = ("html",)
-
-    def run(self, **_options: Any) -> None:
-        """Wrap each number and the punctuation behind it."""
-        for node in list(self.document.findall(quote)):
-            # By place: a text is found by its letters, and many a text is a full stop alone.
-            parent, here = node.parent, node.parent.index(node)
-            behind = parent[here + 1] if here + 1 < len(parent) else None
-            closing = _CLOSING.match(behind) if isinstance(behind, nodes.Text) else None
-            if closing and isinstance(behind, nodes.Text):
-                kept = nodes.inline("", "", node, nodes.Text(closing[0]), classes=["kept"])
-                parent[here : here + 2] = [kept, nodes.Text(behind[closing.end() :])]
-
-
 def _holds_quotes(node: nodes.Node) -> bool:
     """Whether a node is a quote, or a formula or an alternative text that holds some."""
     if isinstance(node, nodes.image):
@@ -217,7 +197,6 @@ def register(app: Sphinx) -> None:
     """Register the role and its node with Sphinx."""
     app.add_role("quote", QuoteRole())
     app.add_transform(ResolveQuotes)
-    app.add_post_transform(KeepPunctuation)
     other = (leave_text, leave_text)
     app.add_node(
         quote,
