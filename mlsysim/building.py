@@ -19,7 +19,7 @@ from mlsysim import documents, files, paths, turns
 from mlsysim.artifacts import staleness
 from mlsysim.artifacts.canonical import digest
 from mlsysim.artifacts.code import closure, remember
-from mlsysim.artifacts.lock import strays
+from mlsysim.artifacts.lock import repeated, strays
 from mlsysim.book import cells
 from mlsysim.errors import InputError, MlsysimError
 
@@ -291,6 +291,10 @@ def status() -> list[dict[str, Any]]:
     found += [
         {"what": "results/artifacts.lock", "reasons": [f"certifies {name}, which is gone"]}
         for name in strays()
+    ]
+    found += [
+        {"what": "results/artifacts.lock", "reasons": [f"certifies {name} more than once"]}
+        for name in repeated()
     ]
     for chapter in cells.chapters():
         reasons = [f"reads {name}, which is stale" for name in _reads(chapter) if name in stale]

@@ -308,6 +308,7 @@ def _book(options: argparse.Namespace) -> int:
         _print_json({"pdf": made}) if options.json else print(f"built {made}")
         return 0
     with turns.job():
+        page.remove_left_behind()
         key = building.page_key()
         page.build()
         building.record_page(key)

@@ -224,8 +224,9 @@ def run(port: int, *, build: Callable[[], tuple[bool, str]] = _build) -> None:
     handler = partial(Handler, news=news, folder=paths.build() / "book")
     try:
         server = ThreadingHTTPServer((_HOST, port), handler)
-    except OSError as error:
-        raise InputError(f"port {port} cannot be used ({error.strerror}); try --port 0") from None
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", "") or "it is not within 0 to 65535"
+        raise InputError(f"port {port} cannot be used ({why}); try --port 0") from None
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(f"serving http://{_HOST}:{server.server_port}/ until Ctrl-C", flush=True)

@@ -20,6 +20,9 @@ from mlsysim.declared import Declared
 from mlsysim.documents import names
 from mlsysim.turns import BUILD
 
+# Run as scripts by `make bench`; as modules they would not find each other.
+collect_ignore = ["bench.py", "bench_book.py"]
+
 # A busy machine is no failure; the same examples each time, so that a failure can be met again.
 settings.register_profile("mlsysim", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("mlsysim")

@@ -120,3 +120,9 @@ def test_a_taken_port_is_named(server: ThreadingHTTPServer, root: Path) -> None:
     assert root.is_dir()
     with pytest.raises(InputError, match=r"cannot be used .* try --port 0"):
         live.run(server.server_address[1])
+
+
+@pytest.mark.parametrize("port", [65536, -1])
+def test_a_port_that_no_machine_has_is_refused(port: int) -> None:
+    with pytest.raises(InputError, match=rf"port {port} cannot be used \(it is not within"):
+        live.run(port, build=lambda: (True, ""))

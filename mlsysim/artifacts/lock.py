@@ -16,9 +16,10 @@ from mlsysim import files, paths
 from mlsysim.artifacts.canonical import digest
 from mlsysim.artifacts.code import closure_of_kind, libraries
 from mlsysim.artifacts.schema import VERSION
-from mlsysim.documents import Document, names
+from mlsysim.documents import Document, document, names
+from mlsysim.errors import MlsysimError
 
-__all__ = ["Ingredients", "Lock", "certify", "ingredients", "read_lock", "strays"]
+__all__ = ["Ingredients", "Lock", "certify", "ingredients", "read_lock", "repeated", "strays"]
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,11 @@ def strays() -> list[str]:
     return sorted(name for name in read_lock().scenarios if name not in known)
 
 
+def repeated() -> list[str]:
+    """Scenarios that several lines certify, as a merge of two branches leaves them."""
+    return sorted(name for name, lines in read_lock().scenarios.items() if len(lines) > 1)
+
+
 def certify(made: dict[str, tuple[Ingredients, str]]) -> None:
     """Write which ingredients made these artifacts; drop the lines of scenarios that are gone."""
     with files.exclusive(paths.build() / "lock.mutex"):
@@ -99,7 +105,7 @@ def certify(made: dict[str, tuple[Ingredients, str]]) -> None:
         known = set(names("Scenarios"))
         for name, entries in read_lock().scenarios.items():
             if name in known and name not in made:
-                for entry in entries:
+                for entry in _still_true(name, entries):
                     inputs, code, artifact = entry
                     lines[name, *entry] = (
                         f"scenario {name} inputs={inputs} code={code} artifact={artifact}"
@@ -112,6 +118,18 @@ def certify(made: dict[str, tuple[Ingredients, str]]) -> None:
         used = {line.split("code=")[1].split()[0] for line in lines.values()}
         kept = sorted(codes[code] for code in used if code in codes)
         files.write(paths.lock(), "".join(f"{line}\n" for line in (*kept, *sorted(lines.values()))))
+
+
+def _still_true(name: str, entries: set[tuple[str, str, str]]) -> set[tuple[str, str, str]]:
+    """Of several lines the one that certifies what is there; all of them if none does."""
+    if len(entries) < 2:
+        return entries
+    try:
+        made_from = ingredients(document(f"Scenarios.{name}"))
+        artifact = digest(paths.artifact(name).read_bytes())
+    except (MlsysimError, FileNotFoundError):
+        return entries
+    return entries & {(made_from.inputs, made_from.code, artifact)} or entries
 
 
 def _code_lines() -> dict[str, str]:

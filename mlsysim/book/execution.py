@@ -223,7 +223,7 @@ def _made(chapter: str, uses: Uses, before: dict[Path, bytes]) -> list[tuple[str
     made = []
     for path in _declared(uses):
         if not path.is_file():
-            name = f"{chapter}/{path.stem}"
+            name = f"{chapter}/{path.name.partition('.')[0]}"
             line = {**uses.tables, **uses.figures}[name]
             raise MlsysimError(
                 f"{place(chapter, line)}: {name!r} was not saved: the call did not run"

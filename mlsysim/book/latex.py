@@ -24,11 +24,16 @@ _TEXT = {
     "\N{NO-BREAK SPACE}": "~",
     **{sign: f"\\{sign}" for sign in "%_&#${}"},
 }
-# Signs that texts of chapters hold and that LaTeX knows no glyph for; quotes with a dotted line;
-# the contents under that name; no second heading over the bibliography, which is a page.
+# Signs that texts of chapters hold and that LaTeX knows no glyph for; quotes with a dotted line,
+# a pale one in tables; the contents under that name; no second heading over the bibliography,
+# which is a page.
 PREAMBLE = r"""
 \usepackage[normalem]{ulem}
 \newcommand{\quoted}[1]{\dotuline{#1}}
+\makeatletter
+\newcommand{\quotedcell}{\leavevmode\bgroup\UL@setULdepth\markoverwith{%
+  \lower\ULdepth\hbox{\kern.06em\textcolor[gray]{0.6}{.}\kern.04em}}\ULon}
+\makeatother
 \addto\captionsenglish{\renewcommand{\contentsname}{Contents}}
 \renewenvironment{sphinxthebibliography}[1]
   {\begingroup\let\bibsection\relax\begin{thebibliography}{#1}}

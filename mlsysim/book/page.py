@@ -15,7 +15,7 @@ from mlsysim.book.pages import pages, write_records
 from mlsysim.book.reference import origin
 from mlsysim.errors import MlsysimError
 
-__all__ = ["build", "run_sphinx"]
+__all__ = ["build", "remove_left_behind", "run_sphinx"]
 
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _PLACED = re.compile(
@@ -30,9 +30,8 @@ _GENERATED = re.compile(r"build/(?P<page>reference/[\w/]+)\.md(:\d+)?")
 def build() -> Path:
     """Write the records of quotes and claims, build/notebooks and build/book.
 
-    Returns the first page. Chapters must have been executed. What chapters that are gone left
-    behind is removed, and named on the standard error. Raises MlsysimError that lists all quotes
-    and claims that are wrong, or every warning of Sphinx, each with ``chapters/x.md:LINE``.
+    Returns the first page. Chapters must have been executed. Raises MlsysimError that lists all
+    quotes and claims that are wrong, or every warning of Sphinx, each with ``chapters/x.md:LINE``.
     """
     book = pages()
     for page in book:
@@ -40,8 +39,6 @@ def build() -> Path:
             page.front_matter.check_notebook()
             page.check_reads()
     write_records(book)
-    for gone in _remove_left_behind():
-        print(f"removed: {gone}, which no chapter makes any longer", file=sys.stderr, flush=True)
     for page in book:
         if page.name in chapters():
             notebooks.write_resolved(page)
@@ -59,8 +56,8 @@ def build() -> Path:
     return out / "index.html"
 
 
-def _remove_left_behind() -> list[str]:
-    """Remove products of chapters that are gone; returns those that were versioned."""
+def remove_left_behind() -> None:
+    """Remove products of chapters that are gone, and name the versioned ones on standard error."""
     kept = set(chapters())
     results = [paths.results() / kind for kind in ("tables", "figures")]
     named = [folder for kind in results for folder in _folders(kind) if folder.name not in kept]
@@ -73,7 +70,12 @@ def _remove_left_behind() -> list[str]:
         for path in (paths.build() / kind).glob("*.*"):
             if path.stem not in kept:
                 path.unlink()
-    return [paths.shown(folder) for folder in named]
+    for folder in named:
+        print(
+            f"removed: {paths.shown(folder)}, which no chapter makes any longer",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def _folders(parent: Path) -> list[Path]:

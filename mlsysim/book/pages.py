@@ -10,16 +10,28 @@ from typing import TypeVar
 from mlsysim import files, paths
 from mlsysim.artifacts.canonical import dumps
 from mlsysim.artifacts.reading import read
-from mlsysim.book import cells, latex
+from mlsysim.book import cells, latex, table_quotes
 from mlsysim.book.cells import place
 from mlsysim.book.claims import Claim, examine, split
 from mlsysim.book.front_matter import FrontMatter
 from mlsysim.book.quote_context import check_around
 from mlsysim.book.quotes import Printed, printed, unfit
 from mlsysim.book.scanner import Role, scan
+from mlsysim.book.shown_tables import Shown, shown
+from mlsysim.book.table_quotes import TableQuote
 from mlsysim.errors import InputError, MlsysimError
 
-__all__ = ["Page", "pages", "write_records"]
+__all__ = ["Page", "TableNumber", "pages", "write_records"]
+
+
+@dataclass(frozen=True)
+class TableNumber:
+    """A quote in a table of a page: the line that includes the table, the cell, what it prints."""
+
+    line: int
+    table: str
+    cell: TableQuote
+    value: Printed
 
 
 @dataclass(frozen=True)
@@ -50,6 +62,37 @@ class Page:
         """
         roles = [role for role in self._roles if role.name == "quote"]
         return _each(roles, self._print)
+
+    @cached_property
+    def tables(self) -> list[Shown]:
+        """The saved tables that the page shows."""
+        return shown(self.text)
+
+    @cached_property
+    def table_numbers(self) -> list[TableNumber]:
+        """The quotes in these tables, with what they print.
+
+        Raises MlsysimError with the line that includes the table.
+        """
+        made = []
+        for each in self.tables:
+            for cell in table_quotes.read(each.table):
+                try:
+                    value = printed(cell.spec, infeasible=self.front_matter.infeasible)
+                except MlsysimError as error:
+                    told = f"table {each.table}, row {cell.row}, column {cell.column}: {error}"
+                    raise type(error)(f"{place(self.name, each.line)}: {told}") from None
+                made.append(TableNumber(each.line, each.table, cell, value))
+        return made
+
+    def numbers(self) -> list[tuple[int, Printed, str]]:
+        """Every number that the page prints: its line, and its table if it stands in one.
+
+        They are in the order of the source. Raises MlsysimError as `quotes` and `table_numbers` do.
+        """
+        found = [(role.line, value, "") for role, value in self.quotes]
+        found += [(each.line, each.value, each.table) for each in self.table_numbers]
+        return sorted(found, key=lambda each: each[0])
 
     @cached_property
     def claims(self) -> list[tuple[Role, Claim]]:
@@ -162,9 +205,9 @@ def write_records(book: list[Page]) -> bool:
     """Write the quotes and the claims of each page in order; False if both files were right.
 
     results/quotes.json has neither lines nor sentences, so it changes only when a quote or what it
-    prints does. results/claims.json has no values: those move with the artifacts, and a claim stays
-    while it holds. Raises one MlsysimError for all that is wrong in any page; nothing is written
-    then.
+    prints does; a quote in a table is named with its table. results/claims.json has no values:
+    those move with the artifacts, and a claim stays while it holds. Raises one MlsysimError for all
+    that is wrong in any page; nothing is written then.
     """
     quotes, claims = {}, {}
     wrong: list[str] = []
@@ -172,7 +215,8 @@ def write_records(book: list[Page]) -> bool:
         try:
             quotes[page.name] = [
                 {"key": value.key, "spec": value.spec, "printed": value.text}
-                for _, value in page.quotes
+                | ({"table": table} if table else {})
+                for _, value, table in page.numbers()
             ]
         except MlsysimError as error:
             wrong.append(str(error))

@@ -23,8 +23,11 @@ _NAME = re.compile(r"[0-9]{2}_[a-z0-9_]+/[a-z0-9_]+")
 
 
 def table_files(name: str) -> dict[str, Path]:
-    """The files of the table `name`, ``"01_reference_step/ledger"``, by ending: csv, md, tex."""
-    return {end: _path("tables", name, end) for end in ("csv", "md", "tex")}
+    """The files of the table `name`, ``"01_reference_step/ledger"``, by ending.
+
+    They are csv, md, tex, and quotes.json, which says which of its cells are quotes.
+    """
+    return {end: _path("tables", name, end) for end in ("csv", "md", "tex", "quotes.json")}
 
 
 def figure_files(name: str) -> dict[str, Path]:

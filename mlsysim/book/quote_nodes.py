@@ -10,7 +10,6 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
-from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxRole
 
 from mlsysim import paths
@@ -25,7 +24,6 @@ from mlsysim.errors import MlsysimError
 
 __all__ = ["PLACES", "register"]
 
-_CLOSING = re.compile(r"[.,;:!?)\]’”]+")
 _LINKS = (nodes.reference, addnodes.pending_xref, addnodes.download_reference)
 
 # Where a page's metadata, which Sphinx keeps from build to build, lists what it prints:
@@ -56,8 +54,9 @@ class ResolveQuotes(SphinxTransform):
         if is_generated(self.env.docname):
             return  # it holds no roles
         page = Page(self.env.docname)
-        expected = page.quotes
-        self.values = {found.spec: value for found, value in expected}
+        expected = [(found.spec, found.line, "", value) for found, value in page.quotes]
+        expected += [(n.cell.spec, n.line, n.table, n.value) for n in page.table_numbers]
+        self.values = {spec: value for spec, _, _, value in expected}
         self.places: list[tuple[str, str, str]] = []
         seen: Counter[str] = Counter()
         for node in list(self.document.findall(_holds_quotes)):
@@ -66,12 +65,13 @@ class ResolveQuotes(SphinxTransform):
                 self._resolve(node)
             else:
                 seen.update(self._fill(node))
-        for found, _ in expected:
-            seen[found.spec] -= 1
-            if seen[found.spec] < 0:
+        for spec, line, table, _ in expected:
+            seen[spec] -= 1
+            if seen[spec] < 0:
+                what = f"the table {table}" if table else "it"
                 raise MlsysimError(
-                    f"{place(page.name, found.line)}: quote `{found.spec}` is lost on the page: "
-                    "what stands around it drops it, or shows it as it is"
+                    f"{place(page.name, line)}: quote `{spec}` is lost on the page: "
+                    f"what stands around {what} drops it, or shows it as it is"
                 )
         extra = [spec for spec, count in seen.items() if count > 0]
         if extra:
@@ -133,24 +133,6 @@ class ResolveQuotes(SphinxTransform):
         return specs
 
 
-class KeepPunctuation(SphinxPostTransform):
-    """What closes after a number stays on its line: browsers may break a line after a button."""
-
-    default_priority = 900
-    formats = ("html",)
-
-    def run(self, **_options: Any) -> None:
-        """Wrap each number and the punctuation behind it."""
-        for node in list(self.document.findall(quote)):
-            # By place: a text is found by its letters, and many a text is a full stop alone.
-            parent, here = node.parent, node.parent.index(node)
-            behind = parent[here + 1] if here + 1 < len(parent) else None
-            closing = _CLOSING.match(behind) if isinstance(behind, nodes.Text) else None
-            if closing and isinstance(behind, nodes.Text):
-                kept = nodes.inline("", "", node, nodes.Text(closing[0]), classes=["kept"])
-                parent[here : here + 2] = [kept, nodes.Text(behind[closing.end() :])]
-
-
 def _holds_quotes(node: nodes.Node) -> bool:
     """Whether a node is a quote, or a formula or an alternative text that holds some."""
     if isinstance(node, nodes.image):
@@ -181,12 +163,21 @@ def depart_html(self: Any, _node: quote) -> None:
 
 def visit_latex(self: Any, node: quote) -> None:
     """Begin the dotted line; none in what LaTeX moves, such as headings and captions."""
-    self.body.append(r"\quoted{" if _is_still(node) else "{")
+    command = r"\quotedcell" if _in_table(node) else r"\quoted"
+    self.body.append(f"{command}{{" if _is_still(node) else "{")
 
 
 def depart_latex(self: Any, _node: quote) -> None:
     """End the dotted line."""
     self.body.append("}")
+
+
+def _in_table(node: nodes.Node) -> bool:
+    """Whether a node stands in a cell, where lines are drawn pale because there are many."""
+    outer = node.parent
+    while outer is not None and not isinstance(outer, nodes.entry):
+        outer = outer.parent
+    return outer is not None
 
 
 def _is_still(node: nodes.Node) -> bool:
@@ -206,7 +197,6 @@ def register(app: Sphinx) -> None:
     """Register the role and its node with Sphinx."""
     app.add_role("quote", QuoteRole())
     app.add_transform(ResolveQuotes)
-    app.add_post_transform(KeepPunctuation)
     other = (leave_text, leave_text)
     app.add_node(
         quote,

@@ -11,7 +11,18 @@ from typing import Any
 from mlsysim.book.cells import place
 from mlsysim.errors import InputError
 
-__all__ = ["CLAIM", "CLAIM_MARK", "EXTENSIONS", "MARK", "ROLE", "Role", "scan"]
+__all__ = [
+    "CLAIM",
+    "CLAIM_MARK",
+    "EXTENSIONS",
+    "MARK",
+    "ROLE",
+    "VERBATIM",
+    "Role",
+    "after_options",
+    "parser",
+    "scan",
+]
 
 # What conf.py enables; the scanner must read pages as Sphinx does.
 EXTENSIONS = ("amsmath", "colon_fence", "dollarmath")
@@ -38,6 +49,8 @@ _DROPPED = {
     *("bibliography", "eval-rst", "footer", "header", "ifconfig", "include", "index", "mermaid"),
     *("meta", "only", "raw", "toctree"),
 }
+# Directives whose content holds no directive that the page shows.
+VERBATIM = _SHOWN | _DROPPED | {"math"}
 _HOW = {
     "quote": "write {quote}`NAME.KEY in UNIT as FORMAT`, whole on one line and without |",
     "claim": "write {claim}`PHRASE if CONDITION`, whole on one line and without |",
@@ -116,7 +129,8 @@ def _refused(why: str, name: str) -> str:
 
 
 @cache
-def _parser() -> Any:
+def parser() -> Any:
+    """The parser of MyST, with what the book enables."""
     from markdown_it.renderer import RendererHTML
     from myst_parser.config.main import MdParserConfig
     from myst_parser.parsers.mdit import create_md_parser
@@ -138,7 +152,7 @@ class _Walk:
         if not _MARK.search(text):
             return
         lines, where = text.split("\n"), "text"
-        for token in _parser().parse(text):
+        for token in parser().parse(text):
             if token.type == "heading_open":
                 where = "heading"
             elif token.type == "heading_close":
@@ -209,10 +223,10 @@ class _Walk:
                 raise self._refuse(mark.line, f"{why}: not every form of the book would show it")
             return
         if name != "math":
-            for inline in _parser().parseInline(title.strip()):
+            for inline in parser().parseInline(title.strip()):
                 yield from self._inline(inline, line, "text")
         body = token.content.split("\n")
-        first = _after_options(body)
+        first = after_options(body)
         for number, text in enumerate(body[:first], line + 1):
             option = _OPTION.match(text)
             held = _MARK.search(text)
@@ -226,7 +240,7 @@ class _Walk:
             yield from self.blocks("\n".join(body[first:]), line + first)
 
 
-def _after_options(body: list[str]) -> int:
+def after_options(body: list[str]) -> int:
     """How many lines of a directive's content are options, between --- or of `:key: value`."""
     if body[0].strip() == "---":
         ends = [number for number, line in enumerate(body) if number and line.strip() == "---"]

@@ -22,6 +22,7 @@ from mlsysim.book import (
     notebooks,
     press,
     quote_nodes,
+    quoted_cells,
     sphinx_reference,
 )
 from mlsysim.book.cells import chapters
@@ -106,6 +107,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register all of this with Sphinx."""
     app.add_source_parser(PageParser, override=True)
     quote_nodes.register(app)
+    quoted_cells.register(app)
     claim_role.register(app)
     line_breaks.register(app)
     press.register(app)

@@ -1,4 +1,7 @@
-"""Tables: made once from a data frame, kept as CSV with exact values, Markdown and LaTeX."""
+"""Tables: made once from a data frame, kept as CSV with exact values, Markdown and LaTeX.
+
+Beside them stands which cells are quotes, so that the page can show these as it shows any quote.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mlsysim import files, units
-from mlsysim.book import latex
+from mlsysim.book import latex, table_quotes
 from mlsysim.book.markdown import code, escaped, in_cell
 from mlsysim.book.numbers import format_number
 from mlsysim.book.products import cell_value, csv_text, header, table_files
 from mlsysim.book.quotes import Printed
+from mlsysim.book.table_quotes import TableQuote
 from mlsysim.errors import InputError, MlsysimError, UnitError, nearest
 
 if TYPE_CHECKING:
@@ -47,18 +51,22 @@ class SavedTable:
 
 @dataclass(frozen=True)
 class _Cell:
-    """A cell in each of the three forms; a printed value is exactly its value and its unit."""
+    """A cell in each of the three forms; a printed value is exactly its value and its unit.
+
+    `spec` is what a quote says, and empty for other cells.
+    """
 
     exact: tuple[Any, ...]
     markdown: str
     latex: str
     is_number: bool
+    spec: str = ""
 
 
 def save_table(
     name: str, frame: pd.DataFrame, *, columns: Mapping[str, str] | None = None
 ) -> SavedTable:
-    """Write results/tables/NAME.csv, .md and .tex; NAME is ``"01_reference_step/ledger"``.
+    """Write results/tables/NAME.csv, .md, .tex and .quotes.json; NAME is ``"01_x/ledger"``.
 
     Cells are texts, `Code`, truth values, whole numbers, floats, or values of an artifact as
     ``artifact.quote("step_time in ms as ,.0f")`` gives them. `columns` maps a column to the format
@@ -82,7 +90,12 @@ def save_table(
     }
     for column in names:
         _check_unit(column, list(frame[column]), name)
-    contents = {"csv": _csv(table), "md": _markdown(table), "tex": _latex(table)}
+    contents = {
+        "csv": _csv(table),
+        "md": _markdown(table),
+        "tex": _latex(table),
+        "quotes.json": table_quotes.content(_quotes(table)),
+    }
     for end, path in table_files(name).items():
         files.write(path, contents[end])
     return SavedTable(name, contents["md"])
@@ -109,7 +122,7 @@ def _cell(value: Any, format: str, place: str) -> _Cell:  # noqa: A002  what the
     if isinstance(value, Printed):
         is_number = not isinstance(value.value, (bool, str))
         exact = (_word(value.value), value.unit)
-        return _Cell(exact, escaped(value.text), latex.in_text(value.text), is_number)
+        return _Cell(exact, escaped(value.text), latex.in_text(value.text), is_number, value.spec)
     if isinstance(value, Code):
         return _Cell(
             (value.text,),
@@ -166,6 +179,16 @@ def _markdown(table: dict[str, list[_Cell]]) -> str:
         *([cell.markdown for cell in row] for row in zip(*table.values(), strict=True)),
     ]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _quotes(table: dict[str, list[_Cell]]) -> list[TableQuote]:
+    """The cells that are quotes, row by row."""
+    return [
+        TableQuote(number, column, cell.spec)
+        for number, row in enumerate(zip(*table.values(), strict=True), start=1)
+        for column, cell in enumerate(row, start=1)
+        if cell.spec
+    ]
 
 
 def _latex(table: dict[str, list[_Cell]]) -> str:

@@ -22,7 +22,7 @@ _REMOVED = re.compile(r"remove-(?:output|cell)|remove_(?:output|cell)")
 def scenarios_of(page: Page) -> set[str]:
     """The scenarios that a page reads, quotes, claims something about, or gives a short name."""
     found = set(page.front_matter.aliases.values())
-    found |= {value.key.partition(".")[0] for _, value in page.quotes}
+    found |= {value.key.partition(".")[0] for _, value, _ in page.numbers()}
     found |= {name for _, claim in page.claims for name in claim.scenarios}
     if page.name in cells.chapters():
         found |= set(cells.uses(page.name, page.text).reads)
@@ -33,7 +33,8 @@ def roundings(book: list[Page], artifacts: dict[str, Artifact]) -> Iterator[Find
     """Keys that a chapter prints otherwise than every chapter before it that prints them.
 
     Within one chapter "7.72 s" and "7,721 ms" may both have their reason; from chapter to chapter a
-    reader takes them for two numbers.
+    reader takes them for two numbers. Saved tables do not count: the numbers of a column share
+    their digits, and neither bind the text nor are bound by it.
     """
     printed: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
     for page in book:
@@ -151,7 +152,7 @@ def references(book: list[Page]) -> Iterator[Finding]:
 def unread(book: list[Page], artifacts: dict[str, Artifact]) -> Iterator[Finding]:
     """As information: artifacts that no chapter reads, and outputs that nobody quotes."""
     read = {name for page in book for name in scenarios_of(page)}
-    said = {value.key for page in book for _, value in page.quotes}
+    said = {value.key for page in book for _, value, _ in page.numbers()}
     keys = {
         (scenario, artifacts[scenario].resolve(key))
         for scenario, _, key in (each.partition(".") for each in said)

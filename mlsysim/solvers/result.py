@@ -41,8 +41,9 @@ class DistributedResult:
     def forward(self) -> Quantity:
         """Matrix work of all forward passes on the slowest stage.
 
-        Equation: microbatches * forward work of the stage / (peak rate * efficiency * w / (w +
-        half_work)), with w the work of a layer's weight matrices.
+        Equation: microbatches * (work of the stage's layers / (peak rate * efficiency * w / (w +
+        half_work)) + work of its output head / (peak rate * efficiency)), with w the forward work
+        of a layer's weight matrices on one accelerator.
         """
         return seconds(self.ledger.forward)
 
@@ -59,8 +60,8 @@ class DistributedResult:
     def recomputation(self) -> Quantity:
         """Matrix work of the forward pass that the backward passes of the slowest stage repeat.
 
-        Equation: microbatches * repeated forward work of the stage / (peak rate * efficiency * w /
-        (w + half_work)).
+        Equation: microbatches * repeated forward work of the stage's layers / (peak rate *
+        efficiency * w / (w + half_work)).
         """
         return seconds(self.ledger.recomputation)
 

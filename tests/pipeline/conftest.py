@@ -95,6 +95,7 @@ INDEX = f"""\
 :numbered:
 
 {FIRST}
+bibliography
 ```
 """
 
