@@ -95,13 +95,16 @@ INDEX = f"""\
 :numbered:
 
 {FIRST}
+```
+
+```{{toctree}}
 bibliography
 ```
 """
 
 # Its scenarios: steps and replicas, a table of runs, a sweep, and one that knows nothing of memory.
 KEPT = (
-    *("AllReduceInNode", "DenseLLMPretrainingStep", "DenseLLMPretrainingStepA100"),
+    *("BLOOMInterruptions", "DenseLLMPretrainingStep", "DenseLLMPretrainingStepA100"),
     *("DenseLLMReplica", "DenseLLMReplicaA100", "NetworkRateSweep"),
     *("PublishedStepFit", "PublishedStepTimes"),  # constants of the registry cite the fit
 )
