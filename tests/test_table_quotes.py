@@ -173,6 +173,9 @@ def test_a_table_that_says_otherwise_than_the_artifact_stops_the_page(book: Path
     )
     assert build(book) == ""
     assert "44.5\xa0GB</button>" in page_of(book)
+    cut = book / "results/tables/01_small/one.md"
+    cut.write_text("| Name |\n| :-- |\n| x |\n", encoding="utf-8")
+    assert "01_small/one.md, row 1, column 2: prints '', and" in command(book, "book")
 
 
 def test_a_cell_that_is_no_quote_any_longer_is_plain_again_and_leaves_the_record(

@@ -48,9 +48,15 @@ class QuoteCells(SphinxTransform):
 
 def _fill(table: nodes.table, number: TableNumber, page: str) -> None:
     """Put one quote into its cell."""
-    rows = [row for body in table.findall(nodes.tbody) for row in body.findall(nodes.row)]
     cell, text = number.cell, number.value.text
-    printed = rows[cell.row - 1][cell.column - 1].astext() if cell.row <= len(rows) else ""
+    rows = [row for body in table.findall(nodes.tbody) for row in body.findall(nodes.row)]
+    # An edited table may have fewer rows or columns.
+    found = [
+        entry
+        for row in rows[cell.row - 1 : cell.row]
+        for entry in row.children[cell.column - 1 : cell.column]
+    ]
+    printed = "".join(entry.astext() for entry in found)
     if printed != text:
         name = paths.shown(table_files(number.table)["md"])
         raise MlsysimError(
@@ -58,7 +64,7 @@ def _fill(table: nodes.table, number: TableNumber, page: str) -> None:
             f"{printed!r}, and `{cell.spec}` is {text!r}; run: mlsysim execute "
             f"{number.table.partition('/')[0]}"
         )
-    paragraph = rows[cell.row - 1][cell.column - 1][0]
+    paragraph = found[0][0]
     made = quote("", cell.spec.split()[0], spec=cell.spec)
     made.line = number.line
     paragraph.children = []

@@ -36,6 +36,8 @@ def in_artifact(key: str) -> dict[str, Any]:
 def shows_the_artifact(text: str, key: str) -> bool:
     """Whether the text is the value of the artifact, to the last digit."""
     value = in_artifact(key)["value"]
+    if isinstance(value, bool):
+        return text == ("yes" if value else "no")
     if isinstance(value, str):
         return text == value
     shown = re.match(r"\$?(−?[\d.,]+)(?:×10([⁻⁰-⁹¹²³]+))?", text)
@@ -223,6 +225,19 @@ def test_the_command_can_be_copied(open_page: Open) -> None:
     card(page).get_by_role("button", name="Copy").click()
     expect(card(page).get_by_role("button", name="Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == f"mlsysim show {KEY}"
+
+
+def test_a_number_in_a_table_opens_its_card_and_stays_at_the_right(open_page: Open) -> None:
+    page = open_page(CHAPTER)
+    key = "DenseLLMPretrainingStep.result.forward"
+    button = page.locator(f'td button.quote[data-key="{key}"]').first
+    cell, seen = button.locator("xpath=ancestor::td").bounding_box(), button.bounding_box()
+    assert cell
+    assert seen
+    assert seen["x"] + seen["width"] > cell["x"] + cell["width"] - 20
+    button.click()
+    assert shows_the_artifact(card(page).locator(".value").inner_text(), key)
+    expect(card(page).locator(".places a[aria-current]")).to_have_text(button.inner_text())
 
 
 def test_a_screen_reader_hears_the_number_then_what_it_does(open_page: Open) -> None:
