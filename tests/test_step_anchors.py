@@ -289,6 +289,29 @@ def test_a_reduction_hides_behind_its_own_last_backward_pass_and_those_of_earlie
     assert exposed(1.0, 1.5, 4, 2.0) == 0
 
 
+@pytest.mark.parametrize("share", [1.0, 0.1, 0.01, 0.001])
+def test_the_links_of_a_node_are_never_busy_for_longer_than_the_step(share: float) -> None:
+    # Two replicas of four tensor-parallel ranks in one node: exchanges and gradients use its links.
+    case = Case(
+        model_of(),
+        fleet_of(accelerators=8, node_count=1, link_efficiency=share, half_work="0 GFLOP"),
+        {
+            "batch_size": 2,
+            "seq_len": 2048,
+            "precision": "bf16",
+            "efficiency": 0.7,
+            "bytes_per_param": quantity("16 B"),
+            "tp_size": 4,
+            "overlap_comm": True,
+        },
+    )
+    result = case.solve()
+    exchanges = (result.tp_communication_latency, result.tp_communication_hidden)
+    gradients = (result.dp_communication_latency, result.dp_communication_hidden)
+    busy = sum(map(to_si, (*exchanges, *gradients)))
+    assert busy <= case.seconds() * (1 + ROUNDING)
+
+
 # Published anchors.
 
 

@@ -101,7 +101,10 @@ class Ledger(NamedTuple):
         return busy
 
     def waiting_until(self, end: float) -> Ledger:
-        """The ledger with the bubble that makes its total `end`, to the last bit."""
+        """The ledger with the bubble that makes its total `end`, to the last bit.
+
+        Where more than half of `end` is bubble there may be no such number; then the nearest is.
+        """
         bubble = end - self.busy
         for near in (bubble, math.nextafter(bubble, 0.0), math.nextafter(bubble, math.inf)):
             if self.busy + near == end:
