@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Request,
+    sync_playwright,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "build" / "book"
@@ -74,7 +81,10 @@ def open_page(chromium: Browser) -> Iterator[Open]:
 
 @dataclass
 class Visit:
-    """What one page did as it was opened on a phone."""
+    """What one page did as it was opened on a phone.
+
+    `failed` has no requests that the browser itself gave up because the next page was opened.
+    """
 
     console: list[str]
     requests: list[str]
@@ -108,10 +118,14 @@ def visits(chromium: Browser) -> dict[str, Visit]:
         if message.type in ("error", "warning"):
             said.append(message.text)
 
+    def lose(request: Request) -> None:
+        if request.failure != "net::ERR_ABORTED":
+            failed.append(f"{request.url}: {request.failure}")
+
     page.on("console", listen)
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
-    page.on("requestfailed", lambda request: failed.append(request.url))
+    page.on("requestfailed", lose)
     found = {}
     for name in PAGES:
         page.goto(address(name))
