@@ -71,5 +71,6 @@ rule book:
         expand("build/executed/{chapter}.ipynb", chapter=PLAN.stale_chapters),
     output:
         update("build/book/index.html"),
+    threads: workflow.cores
     shell:
-        "{PYTHON:q} -m mlsysim book"
+        "{PYTHON:q} -m mlsysim book --jobs {threads}"

@@ -89,6 +89,9 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("--verbose", action="store_true", help="list what is for information")
     book = command("book", _book, "build the page from chapters, artifacts and executed notebooks")
     book.add_argument("--pdf", action="store_true", help="build build/pdf/book.pdf instead")
+    book.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="read and write pages in N processes"
+    )
     new = command(
         "new", _new, "write a scenario or a chapter that builds, and says what to fill in"
     )
@@ -310,7 +313,7 @@ def _book(options: argparse.Namespace) -> int:
     with turns.job():
         page.remove_left_behind()
         key = building.page_key()
-        page.build()
+        page.build(options.jobs)
         building.record_page(key)
     if options.json:
         _print_json({"page": "build/book/index.html"})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -67,8 +69,14 @@ def names(collection: str) -> list[str]:
     >>> "DenseLLMPretrainingStep" in names("Scenarios")
     True
     """
-    found = (path.stem for path in folder(collection).glob("*.toml") if path.is_file())
-    return sorted(name for name in found if _NAME.fullmatch(name))
+    with suppress(FileNotFoundError), os.scandir(folder(collection)) as files:
+        found = [each.name.removesuffix(".toml") for each in files if _is_declaration(each)]
+        return sorted(name for name in found if _NAME.fullmatch(name))
+    return []
+
+
+def _is_declaration(entry: os.DirEntry[str]) -> bool:
+    return entry.name.endswith(".toml") and entry.is_file()
 
 
 def misnamed() -> list[str]:

@@ -494,6 +494,36 @@ def test_a_quote_that_is_lost_on_the_way_to_the_page_is_named(book: Path) -> Non
     assert "claim `x if step.step_time > 1 s` is lost on the page" in build(book)
 
 
+def test_several_processes_make_the_same_pages_and_the_same_errors(book: Path) -> None:
+    index, more = book / "chapters" / "index.md", [f"more_{number}" for number in range(6)]
+    listed = index.read_text("utf-8").replace("01_small", "\n".join(["01_small", *more]))
+    index.write_text(listed, encoding="utf-8")
+    for name in more:
+        told = f"# {name}\n\nA replica has {{quote}}`DenseLLMReplica.pipeline_depth`.\n"
+        (book / "chapters" / f"{name}.md").write_text(told, encoding="utf-8")
+    write(book, TABLE, PAGE)
+
+    def made(jobs: str) -> dict[str, bytes]:
+        for folder in ("book", "doctrees"):
+            shutil.rmtree(book / "build" / folder, ignore_errors=True)
+        assert command(book, "book", "--jobs", jobs) == ""
+        files = sorted((book / "build" / "book").rglob("*"))
+        return {str(path): path.read_bytes() for path in files if path.is_file()}
+
+    assert command(book, "execute", "01_small") == ""
+    assert made("3") == made("1")
+
+    lost = book / "chapters" / "more_3.md"
+    lost.write_text("# L\n\n:::{wrong} x\n{quote}`DenseLLMReplica.pipeline_depth`\n:::\n", "utf-8")
+    told = [command(book, "book", "--jobs", jobs) for jobs in "31"]
+    assert told[0] == told[1]
+    assert "chapters/more_3.md:4: quote `DenseLLMReplica.pipeline_depth` is lost" in told[0]
+    lost.write_text("# L\n\n:::{wrong} x\n:::\n", encoding="utf-8")
+    told = [command(book, "book", "--jobs", jobs) for jobs in "31"]
+    assert told[0] == told[1]
+    assert "chapters/more_3.md:3: WARNING: Unknown directive type" in told[0]
+
+
 def test_a_false_claim_stops_the_build_and_a_changed_artifact_tests_it_again(book: Path) -> None:
     text = write(book, TABLE, " One.\n\nIt is {claim}`small if step.state_per_gpu < 44 GB`.")
     assert build(book) == ""

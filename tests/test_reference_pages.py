@@ -127,7 +127,7 @@ def test_a_class_page_has_the_layout_every_field_and_every_output(kind: str) -> 
         assert f"Equation: {code(equation_of(output))}." in told
         assert not output.unit or f"Unit: {code(output.unit)}." in told
     assert {"feasible", "feasibility"} <= set(shown)
-    listed = re.findall(r"^\| \{py:attr\}`(\w+) ", page, re.MULTILINE)
+    listed = re.findall(r"^\| \[`(\w+)`\]", page, re.MULTILINE)
     assert listed == sorted(shown)
 
 
@@ -335,6 +335,24 @@ def test_sources_are_citations_that_lead_to_the_bibliography(built: Path) -> Non
             continue
         led = {anchor for target, place, anchor in links(path) if place.stem == "bibliography"}
         assert led, name
+
+
+def test_cells_of_generated_tables_show_their_roles_and_the_search_finds_their_words(
+    built: Path,
+) -> None:
+    step = (built / "reference/scenarios/DenseLLMPretrainingStep.html").read_text("utf-8")
+    rows = dict(re.findall(r"<tr>\s*<td[^>]*><code>(\w+)</code></td>(.*?)</tr>", step, re.DOTALL))
+    plain = {name: re.sub(r"<[^>]+>", " ", row).split() for name, row in rows.items()}
+    assert 'href="DenseLLMReplica.html"' in rows["replica"]
+    assert " ".join(plain["batch_tokens"]).endswith(
+        "Brown et al. [ 2020 ] , Table 2.1: batch size of GPT-3 175B"
+    )
+    assert "\ue000" not in step
+    index = (built / "searchindex.js").read_text("utf-8")
+    found = json.loads(index.removeprefix("Search.setIndex(").removesuffix(")"))
+    pages_of = found["terms"]["batch_divisor"]
+    names_of = [found["docnames"][n] for n in ([pages_of] if type(pages_of) is int else pages_of)]
+    assert "reference/scenarios/DenseLLMPretrainingStep" in names_of
 
 
 def test_a_chapter_ends_with_its_notebook_and_data_as_real_files(built: Path) -> None:

@@ -12,9 +12,9 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxRole
 
 from mlsysim import paths
+from mlsysim.book import pages
 from mlsysim.book.cells import place
 from mlsysim.book.claims import Claim, split
-from mlsysim.book.pages import Page
 from mlsysim.book.reference import is_generated
 from mlsysim.book.scanner import CLAIM, CLAIM_MARK
 from mlsysim.errors import InputError, MlsysimError
@@ -48,7 +48,7 @@ class CheckClaims(SphinxTransform):
         """Look at the claims of one page. Raises MlsysimError with ``chapters/x.md:LINE``."""
         if is_generated(self.env.docname):
             return  # it holds no roles
-        page = Page(self.env.docname)
+        page = pages.page(self.env.docname)
         expected = page.claims
         tested = {role.spec: made for role, made in expected}
         seen: Counter[str] = Counter()

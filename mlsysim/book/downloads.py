@@ -11,8 +11,8 @@ from sphinx.application import Sphinx
 from mlsysim import files, paths
 from mlsysim.book import notebooks
 from mlsysim.book.cells import chapters
-from mlsysim.book.pages import Page
-from mlsysim.book.product_uses import Product, products
+from mlsysim.book.pages import page
+from mlsysim.book.product_uses import Product
 from mlsysim.book.products import figure_files, print_file, table_files
 from mlsysim.documents import names
 
@@ -33,7 +33,7 @@ def copies() -> dict[str, Path]:
     for chapter in chapters():
         notebook = notebooks.resolved(chapter)
         found[f"_sources/{notebook.name}"] = notebook
-        for product in products(chapter, Page(chapter).text):
+        for product in page(chapter).products:
             found |= {where: path for _, where, path in _files(product)}
     return found
 
@@ -64,7 +64,7 @@ def box(chapter: str) -> nodes.Node:
         nodes.Text("."),
     )
     listed = nodes.bullet_list("", bullet="-")
-    for product in products(chapter, Page(chapter).text):
+    for product in page(chapter).products:
         line = nodes.paragraph("", "", _named(chapter, product), nodes.Text(": "))
         for number, (what, where, _) in enumerate(_files(product)):
             line += [nodes.Text(", ")] * bool(number)

@@ -61,11 +61,18 @@ class FrontMatter:
             raise self._wrong(mark.line + 2 if mark else 1, "no valid YAML") from None
         return content if isinstance(content, dict) else {}
 
+    @cached_property
+    def _tree(self) -> Any:
+        """The YAML with its lines."""
+        import yaml
+
+        return yaml.compose(self._source)
+
     def _line(self, *keys: str) -> int:
         """The line on which a key stands; that of the nearest key above it that is there."""
         import yaml
 
-        node, line = yaml.compose(self._source), 1
+        node, line = self._tree, 1
         for key in keys:
             pairs = node.value if isinstance(node, yaml.MappingNode) else []
             found = [(name, value) for name, value in pairs if name.value == key]

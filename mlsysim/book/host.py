@@ -8,6 +8,8 @@ chapter. It ends when its standard input does.
 from __future__ import annotations
 
 import ast
+import atexit
+import gc
 import importlib
 import io
 import json
@@ -34,6 +36,7 @@ def main(jobs: int, chapters: list[str]) -> None:
     """Execute the chapters, `jobs` at a time, and print what became of each as a line of JSON."""
     told = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what anything else prints is no answer
+    atexit.register(gc.freeze)  # what was imported is not looked through for garbage at the end
     with turns.at_work():
         _preload(chapters)
         for chapter, result in kernels.each(run_cells, chapters, jobs, sys.stdin):

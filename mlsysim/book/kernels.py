@@ -148,7 +148,7 @@ def _client_class() -> Any:
                 with suppress(Empty):
                     await self.get_shell_msg(timeout=1)
                     while True:
-                        told = await self.get_iopub_msg(timeout=0.2)
+                        told = await self.get_iopub_msg(timeout=0.02)
                         about = told["parent_header"].get("msg_id")
                         if about == asked and told["content"].get("execution_state") == "idle":
                             return

@@ -92,7 +92,7 @@ def table(
     kind: str = "stacked",
     numbers: Iterable[int] = (),
 ) -> str:
-    """A pipe table of Markdown cells, in a directive that gives it its classes.
+    """A pipe table of Markdown cells, in the directive of `reference_tables`.
 
     The `kind` "stacked" lets a phone put the cells of a row below each other; `numbers` are the
     columns, from 0, that are set flush right.
@@ -104,4 +104,4 @@ def table(
         *([in_cell(cell) for cell in row] for row in rows),
     ]
     body = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-    return f":::{{table}}\n:class: reference {kind}\n\n{body}:::\n"
+    return f":::{{reference-table}} {kind}\n{body}:::\n"

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import io
 import re
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mlsysim import files, paths
+from mlsysim import errors, files, paths
 from mlsysim.book import notebooks
 from mlsysim.book.cells import chapters
-from mlsysim.book.pages import pages, write_records
+from mlsysim.book.pages import pages, read_once, write_records
 from mlsysim.book.reference import origin
 from mlsysim.errors import MlsysimError
+
+if TYPE_CHECKING:
+    from sphinx.errors import SphinxParallelError
 
 __all__ = ["build", "remove_left_behind", "run_sphinx"]
 
@@ -27,21 +35,44 @@ _UNLISTED = re.compile(r"(?P<page>[^/\s]+)\.md: WARNING: document isn't included
 _GENERATED = re.compile(r"build/(?P<page>reference/[\w/]+)\.md(:\d+)?")
 
 
-def build() -> Path:
+def build(jobs: int = 1) -> Path:
     """Write the records of quotes and claims, build/notebooks and build/book.
 
-    Returns the first page. Chapters must have been executed. Raises MlsysimError that lists all
-    quotes and claims that are wrong, or every warning of Sphinx, each with ``chapters/x.md:LINE``.
+    `jobs` is how many processes read and write pages. Returns the first page. Chapters must have
+    been executed. Raises MlsysimError that lists all quotes and claims that are wrong, or every
+    warning of Sphinx, each with ``chapters/x.md:LINE``.
     """
-    book = pages()
-    for page in book:
-        if page.name in chapters():
-            page.front_matter.check_notebook()
-            page.check_reads()
-    write_records(book)
-    for page in book:
-        if page.name in chapters():
-            notebooks.write_resolved(page)
+    with read_once(), _without_collector():
+        book = pages()
+        for page in book:
+            if page.name in chapters():
+                page.front_matter.check_notebook()
+                page.check_reads()
+        write_records(book)
+        for page in book:
+            if page.name in chapters():
+                notebooks.write_resolved(page)
+        return _lay_out(jobs)
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Do not look for garbage, of which a build makes little: the search is a sixth of its time.
+
+    Nor at its end, when all that it made would be looked through once more, and when Python ends.
+    """
+    atexit.register(gc.freeze)
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.unfreeze()  # as what has been looked through already
+        gc.enable()
+
+
+def _lay_out(jobs: int) -> Path:
+    """The pages as HTML; returns the first."""
     out = paths.build() / "book"
     # Sphinx warns only of what it reads anew, so after a build that failed it must read all.
     unfinished = paths.build() / "book.unfinished"
@@ -49,7 +80,7 @@ def build() -> Path:
         shutil.rmtree(out, ignore_errors=True)
         shutil.rmtree(paths.build() / "doctrees", ignore_errors=True)
     files.write(unfinished, "")
-    warnings = run_sphinx(out, "html")
+    warnings = run_sphinx(out, "html", jobs)
     if warnings:
         raise MlsysimError("the book has warnings:\n" + warnings)
     unfinished.unlink()
@@ -82,10 +113,13 @@ def _folders(parent: Path) -> list[Path]:
     return sorted(path for path in parent.glob("*") if path.is_dir())
 
 
-def run_sphinx(out: Path, builder: str) -> str:
-    """Build the book into `out`; returns Sphinx's warnings, with places relative to the root."""
+def run_sphinx(out: Path, builder: str, jobs: int = 1) -> str:
+    """Build the book into `out`; returns Sphinx's warnings, with places relative to the root.
+
+    Raises the MlsysimError that reading or writing a page raised, in whichever process.
+    """
     from sphinx.application import Sphinx
-    from sphinx.errors import SphinxError
+    from sphinx.errors import SphinxError, SphinxParallelError
     from sphinx.util.docutils import docutils_namespace, patch_docutils
 
     source, told = paths.chapters(), io.StringIO()
@@ -100,13 +134,28 @@ def run_sphinx(out: Path, builder: str) -> str:
                 status=None,
                 warning=told,
                 warningiserror=True,
+                # The first process waits for the others in turns, and leaves its core to them.
+                parallel=jobs + 1 if jobs > 1 else 1,
             )
             app.build()
+    except SphinxParallelError as error:
+        told.write(_told_by(error))
     except SphinxError as error:
         told.write(f"{error}\n")
     warnings = _UNLISTED.sub(_unlisted, _COLOR.sub("", told.getvalue()))
     warnings = _PLACED.sub(_on_its_line, warnings.replace(f"{paths.root()}/", "").strip())
     return _GENERATED.sub(lambda found: f"{origin(found['page'])}, on its page", warnings)
+
+
+def _told_by(error: SphinxParallelError) -> str:
+    """What Sphinx said in another process. Raises what else was raised there, by its name."""
+    name, _, message = error.message.partition(": ")
+    module, _, kind = name.rpartition(".")
+    if module == errors.__name__:
+        raise getattr(errors, kind)(message) from None
+    if module.startswith("sphinx."):
+        return f"{message}\n"
+    raise RuntimeError(error.traceback) from None
 
 
 def _on_its_line(warning: re.Match[str]) -> str:

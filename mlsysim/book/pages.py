@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -14,6 +16,7 @@ from mlsysim.book import cells, latex, table_quotes
 from mlsysim.book.cells import place
 from mlsysim.book.claims import Claim, examine, split
 from mlsysim.book.front_matter import FrontMatter
+from mlsysim.book.product_uses import Product, products
 from mlsysim.book.quote_context import check_around
 from mlsysim.book.quotes import Printed, printed, unfit
 from mlsysim.book.scanner import Role, scan
@@ -21,7 +24,9 @@ from mlsysim.book.shown_tables import Shown, shown
 from mlsysim.book.table_quotes import TableQuote
 from mlsysim.errors import InputError, MlsysimError
 
-__all__ = ["Page", "TableNumber", "pages", "write_records"]
+__all__ = ["Page", "TableNumber", "page", "pages", "read_once", "write_records"]
+
+_KEPT: ContextVar[dict[str, Page] | None] = ContextVar("_KEPT", default=None)
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,11 @@ class Page:
         """
         roles = [role for role in self._roles if role.name == "quote"]
         return _each(roles, self._print)
+
+    @cached_property
+    def products(self) -> list[Product]:
+        """The figures and tables of a chapter. Raises InputError as `product_uses` does."""
+        return products(self.name, self.text)
 
     @cached_property
     def tables(self) -> list[Shown]:
@@ -194,11 +204,30 @@ def _escaped(text: str) -> str:
     return "".join(f"\\{sign}" if sign in "$*_[]`<|" else sign for sign in text)
 
 
+def page(name: str) -> Page:
+    """The page of that name; where pages are read once, the same one each time."""
+    kept = _KEPT.get()
+    return Page(name) if kept is None else kept.setdefault(name, Page(name))
+
+
+@contextmanager
+def read_once() -> Iterator[None]:
+    """While this lasts a page is what it was when it was first asked for.
+
+    A build asks for each from many sides, and all of them should see the same.
+    """
+    token = _KEPT.set({})
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
 def pages() -> list[Page]:
     """Every page: the chapters in their order, then the others by name."""
     chapters = cells.chapters()
     others = sorted({path.stem for path in paths.chapters().glob("*.md")} - set(chapters))
-    return [Page(name) for name in (*chapters, *others)]
+    return [page(name) for name in (*chapters, *others)]
 
 
 def write_records(book: list[Page]) -> bool:
@@ -211,18 +240,18 @@ def write_records(book: list[Page]) -> bool:
     """
     quotes, claims = {}, {}
     wrong: list[str] = []
-    for page in book:
+    for each in book:
         try:
-            quotes[page.name] = [
+            quotes[each.name] = [
                 {"key": value.key, "spec": value.spec, "printed": value.text}
                 | ({"table": table} if table else {})
-                for _, value, table in page.numbers()
+                for _, value, table in each.numbers()
             ]
         except MlsysimError as error:
             wrong.append(str(error))
         try:
-            claims[page.name] = [
-                {"claim": claim.phrase, "if": claim.condition} for _, claim in page.claims
+            claims[each.name] = [
+                {"claim": claim.phrase, "if": claim.condition} for _, claim in each.claims
             ]
         except MlsysimError as error:
             wrong.append(str(error))
@@ -236,4 +265,4 @@ def write_records(book: list[Page]) -> bool:
 
 
 def _record(entries: dict[str, list[dict[str, str]]]) -> str:
-    return dumps({page: found for page, found in sorted(entries.items()) if found})
+    return dumps({name: found for name, found in sorted(entries.items()) if found})

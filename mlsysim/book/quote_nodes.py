@@ -13,10 +13,9 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxRole
 
 from mlsysim import paths
-from mlsysim.book import latex
+from mlsysim.book import latex, pages
 from mlsysim.book.cells import chapters, place
 from mlsysim.book.execution import executed
-from mlsysim.book.pages import Page
 from mlsysim.book.quotes import Printed
 from mlsysim.book.reference import is_generated
 from mlsysim.book.scanner import MARK, ROLE
@@ -53,7 +52,7 @@ class ResolveQuotes(SphinxTransform):
         """Resolve the quotes of one page. Raises MlsysimError with ``chapters/x.md:LINE``."""
         if is_generated(self.env.docname):
             return  # it holds no roles
-        page = Page(self.env.docname)
+        page = pages.page(self.env.docname)
         expected = [(found.spec, found.line, "", value) for found, value in page.quotes]
         expected += [(n.cell.spec, n.line, n.table, n.value) for n in page.table_numbers]
         self.values = {spec: value for spec, _, _, value in expected}
@@ -86,7 +85,7 @@ class ResolveQuotes(SphinxTransform):
         self.env.metadata[page.name][PLACES] = self.places
 
     def _value(self, spec: str, line: int) -> Printed:
-        return self.values.get(spec) or Page(self.env.docname).resolve(spec, line)
+        return self.values.get(spec) or pages.page(self.env.docname).resolve(spec, line)
 
     def _resolve(self, node: quote) -> None:
         """A number that opens its card, or plain text in a heading or in another link."""

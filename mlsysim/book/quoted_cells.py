@@ -10,8 +10,9 @@ from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
 from mlsysim import paths
+from mlsysim.book import pages
 from mlsysim.book.cells import place
-from mlsysim.book.pages import Page, TableNumber
+from mlsysim.book.pages import TableNumber
 from mlsysim.book.products import table_files
 from mlsysim.book.quote_nodes import quote
 from mlsysim.book.reference import is_generated
@@ -32,7 +33,7 @@ class QuoteCells(SphinxTransform):
         """
         if is_generated(self.env.docname):
             return
-        page = Page(self.env.docname)
+        page = pages.page(self.env.docname)
         waiting: dict[Path, list[list[TableNumber]]] = {}
         for shown in page.tables:
             told = table_files(shown.table)

@@ -6,11 +6,9 @@ import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlsysim import paths, units
+from mlsysim import units
 from mlsysim.book.default_formats import default_form
 from mlsysim.book.numbers import format_number, with_unit
 from mlsysim.documents import names
@@ -109,6 +107,8 @@ def find(
 
     Raises UnknownName or InputError as `printed` does.
     """
+    from mlsysim.artifacts.reading import read
+
     name, _, key = path.partition(".")
     if name not in aliases and name not in names("Scenarios"):
         raise UnknownName(f"{name!r} is no scenario; {_choices(name, aliases)}")
@@ -116,29 +116,11 @@ def find(
         raise InputError(
             f"{name!r} is a scenario; say which of its values, such as {name}.step_time"
         )
-    artifact = _artifact(aliases.get(name, name))
+    artifact = read(aliases.get(name, name))
     _check_reference(artifact, name, key)
     if not artifact.feasible and artifact.name not in infeasible:
         _check_input(artifact, key)
     return artifact, key
-
-
-def _artifact(name: str) -> Artifact:
-    """The artifact of a scenario, read once for all that quotes it."""
-    from mlsysim.artifacts.reading import read
-
-    try:
-        known = paths.artifact(name).stat()
-    except FileNotFoundError:
-        return read(name)  # says what to run
-    return _read_once(name, paths.artifact(name), known.st_mtime_ns, known.st_size)
-
-
-@lru_cache(maxsize=256)
-def _read_once(name: str, _path: Path, _mtime: int, _size: int) -> Artifact:
-    from mlsysim.artifacts.reading import read
-
-    return read(name)
 
 
 def _choices(name: str, short: Mapping[str, str]) -> str:
@@ -154,8 +136,10 @@ def _choices(name: str, short: Mapping[str, str]) -> str:
 def _check_reference(artifact: Artifact, name: str, key: str) -> None:
     """Refuse a key whose value is the name of another thing."""
     value = artifact.entry(key)["value"]
+    if not isinstance(value, str):
+        return
     parts = [each for each in (*artifact.outputs, *artifact.inputs) if each.startswith(f"{value}.")]
-    if isinstance(value, str) and parts:
+    if parts:
         example = parts[0].removeprefix(f"{value}.")
         raise InputError(
             f"{key} refers to {value}, which is no number; quote one of its values, such as "

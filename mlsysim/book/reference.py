@@ -19,7 +19,8 @@ from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.book import cells
 from mlsysim.book.markdown import value
 from mlsysim.book.numbers_index import Record, numbers_page
-from mlsysim.book.product_uses import Product, products
+from mlsysim.book.pages import page
+from mlsysim.book.product_uses import Product
 from mlsysim.book.reference_classes import class_page
 from mlsysim.book.reference_entries import entry_pages
 from mlsysim.book.reference_scenarios import Told, scenario_page
@@ -84,7 +85,10 @@ def write() -> dict[str, Path]:
 def pages() -> dict[str, str]:
     """The text of every generated page by its name."""
     artifacts = {name: read(name) for name in names("Scenarios")}
-    documents = {name: document(f"Scenarios.{name}") for name in artifacts}
+    known: dict[str, Document] = {}
+    documents = {name: document(f"Scenarios.{name}", known) for name in artifacts}
+    derivations = {name: _derivation(name) for name in artifacts}
+    of_kind: dict[str, Ingredients] = {}
     quoted = records(artifacts)
     reads, shown = _chapters()
     made = {**entry_pages(artifacts), f"{FOLDER}/numbers": numbers_page(quoted)}
@@ -93,10 +97,13 @@ def pages() -> dict[str, str]:
         for record in quoted:
             if record.key.partition(".")[0] == name:
                 printed[record.page] = printed.get(record.page, 0) + 1
+        made_from = ingredients(documents[name], of_kind.get(artifact.kind))
+        of_kind.setdefault(artifact.kind, made_from)
         told = Told(
             purpose=_purpose(name),
-            **_derivation(name),
-            **_made_from(documents[name], artifact),
+            **derivations[name],
+            ingredients=dict(made_from.parts),
+            digests=_digests(made_from, artifact),
             printed=printed,
             products={
                 chapter: [product for product in shown[chapter] if name in product.scenarios]
@@ -106,7 +113,7 @@ def pages() -> dict[str, str]:
             used_by=tuple(
                 other
                 for other, its in documents.items()
-                if f"Scenarios.{name}" in {_derivation(other)["base"], *_referred(its)}
+                if f"Scenarios.{name}" in {derivations[other]["base"], *_referred(its)}
             ),
         )
         made[f"{FOLDER}/scenarios/{name}"] = scenario_page(artifact.content, told)
@@ -121,15 +128,15 @@ def records(artifacts: Mapping[str, Artifact]) -> list[Record]:
     content = json.loads(files.read(paths.quotes()) or b"{}")
     order = [*cells.chapters(), *sorted(set(content) - set(cells.chapters()))]
     made = []
-    for page in order:
-        for number, quote in enumerate(content.get(page, []), start=1):
+    for place in order:
+        for number, quote in enumerate(content.get(place, []), start=1):
             name, _, key = quote["key"].partition(".")
             artifact = artifacts[name]
             full = artifact.resolve(key)
             whole = full if _is_of_the_registry(full) else f"{name}.{full}"
             made.append(
                 Record(
-                    page=page,
+                    page=place,
                     number=number,
                     key=quote["key"],
                     spec=quote["spec"],
@@ -155,9 +162,9 @@ def _chapters() -> tuple[dict[str, set[str]], dict[str, list[Product]]]:
     """What each chapter reads, and what it makes of it."""
     reads, shown = {}, {}
     for chapter in cells.chapters():
-        text = (paths.chapters() / f"{chapter}.md").read_text(encoding="utf-8")
-        reads[chapter] = set(cells.uses(chapter, text).reads)
-        shown[chapter] = products(chapter, text)
+        told = page(chapter)
+        reads[chapter] = set(cells.uses(chapter, told.text).reads)
+        shown[chapter] = told.products
     return reads, shown
 
 
@@ -185,9 +192,8 @@ def _derivation(name: str) -> dict[str, Any]:
     return {"base": base, "own": tuple(own)}
 
 
-def _made_from(told: Document, artifact: Artifact) -> dict[str, Any]:
-    """The ingredients of an artifact, as results/artifacts.lock records them."""
-    made: Ingredients = ingredients(told)
+def _digests(made: Ingredients, artifact: Artifact) -> dict[str, str]:
+    """The digests of an artifact, as results/artifacts.lock records them, and of its table."""
     digests = {
         "inputs, with their sources": made.inputs,
         "code and libraries": made.code,
@@ -195,7 +201,7 @@ def _made_from(told: Document, artifact: Artifact) -> dict[str, Any]:
     }
     if "table" in artifact.content:
         digests["table"] = artifact.content["table"]["digest"]
-    return {"ingredients": dict(made.parts), "digests": digests}
+    return digests
 
 
 def _referred(told: Document) -> Iterator[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, get_type_hints
 
 from mlsysim.artifacts.reading import Artifact
-from mlsysim.book.markdown import block, code, prose, table, under
+from mlsysim.book.markdown import block, code, link, prose, table, under
 from mlsysim.book.reference_examples import example_of, returned
 from mlsysim.engine.scenario import Scenario
 from mlsysim.outputs import Output, equation_of, outputs, section_of, summary_of
@@ -21,6 +21,7 @@ _CONSTRUCT = (
     "Construct this scenario with keyword inputs. The fields below show the types, units and "
     "defaults declared by this class."
 )
+_ALL = "{doc}`All classes </reference/classes>`"
 _OFFERED = "mlsysim.engine.scenario_types"
 _TYPES = {
     "int": "a whole number",
@@ -42,7 +43,7 @@ def class_page(cls: type[Scenario], artifacts: Sequence[Artifact] = ()) -> str:
     source = f"{cls.__module__.replace('.', '/')}.py"
     parts = [
         f"# {name}",
-        f"{home.capitalize()} scenarios · Implementation: {code(source)}.",
+        f"{home.capitalize()} scenarios · Implementation: {code(source)} · {_ALL}.",
         _CONSTRUCT,
         *_directive("class", f"{name}({_signature(cls)})", _description(cls)),
         "## Notes",
@@ -156,7 +157,7 @@ def _attributes(cls: type[Scenario]) -> str:
     told |= {name: (_unit(each), summary_of(each)) for name, each in properties(cls)}
     rows = [
         [
-            f"{{py:attr}}`{name} <{_OFFERED}.{cls.__name__}.{name}>`",
+            link(code(name), f"#{_OFFERED}.{cls.__name__}.{name}"),
             code(unit) if unit else "",
             prose(text[:1].upper() + text[1:].rstrip(".")) + ".",
         ]

@@ -50,12 +50,10 @@ def entry_pages(artifacts: Mapping[str, Artifact]) -> dict[str, str]:
         "scenarios": [
             _SCENARIOS,
             table(["Name", "Class", "What it is"], scenarios),
-            _contents([f"scenarios/{name}" for name in artifacts]),
         ],
         "classes": [
             _CLASSES,
             table(["Class", "What it is"], classes),
-            _contents([f"classes/{kind}" for kind in KINDS]),
         ],
     }
     return {f"reference/{name}": "\n\n".join(parts) + "\n" for name, parts in texts.items()}

@@ -82,6 +82,9 @@ def _facts(artifact: Mapping[str, Any], told: Told, references: list[str]) -> st
     if "table" in artifact:
         file, count = artifact["table"]["file"], artifact["table"]["rows"]
         facts["Table"] = f"{link(file, f'{_UP}/artifacts/{file}')}, {count:,} rows"
+    facts["See also"] = (
+        "{doc}`all scenarios </reference/scenarios>`, {doc}`all classes </reference/classes>`"
+    )
     return "\n".join(f":{title}: {text}" for title, text in facts.items())
 
 

@@ -20,13 +20,16 @@ from mlsysim.book import (
     downloads,
     line_breaks,
     notebooks,
+    numbered_references,
+    pages,
     press,
     quote_nodes,
     quoted_cells,
+    reference_tables,
+    search_words,
     sphinx_reference,
 )
 from mlsysim.book.cells import chapters
-from mlsysim.book.pages import Page
 
 __all__ = ["read_page", "setup"]
 
@@ -51,7 +54,7 @@ class PageParser(Parser):  # type: ignore[misc]
 
 def read_page(_text: str) -> Any:
     """A page as the notebook that MyST-NB lays out: its cells, with the outputs they had."""
-    return notebooks.with_outputs(Page(_PAGE.get()))
+    return notebooks.with_outputs(pages.page(_PAGE.get()))
 
 
 def offer_notebook(
@@ -112,6 +115,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     line_breaks.register(app)
     press.register(app)
     sphinx_reference.register(app)
+    reference_tables.register(app)
+    numbered_references.register(app)
+    search_words.register(app)
     app.connect("env-get-outdated", outdated)
     app.connect("env-updated", remember)
     app.connect("builder-inited", lay_out_styles)

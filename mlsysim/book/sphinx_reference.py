@@ -140,8 +140,13 @@ class ResolvePlaces(SphinxPostTransform):
 
 
 def finish(app: Sphinx, document: nodes.document) -> None:
-    """Note the section of each quote on a page, and end a chapter with its downloads."""
+    """Note the section of each quote on a page, and end a chapter with its downloads.
+
+    Pages of single scenarios and classes are in no table of contents: those that list them are.
+    """
     page = app.env.current_document.docname
+    if is_generated(page) and page.count("/") > 1:
+        app.env.metadata[page]["orphan"] = True
     anchors = {anchor for _, _, anchor in app.env.metadata[page].get(PLACES, ())}
     sections = {}
     for node in document.findall(nodes.Element):
