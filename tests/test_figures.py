@@ -14,11 +14,13 @@ import matplotlib as mpl
 import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from mlsysim import paths
-from mlsysim.book import new_figure, save_figure, stacked_bars, timeline, waterfall
+from mlsysim.book import figures, new_figure, save_figure, stacked_bars, timeline, waterfall
 from mlsysim.book.figures import PALETTE
+from mlsysim.book.products import print_file
 from mlsysim.errors import InputError
 
 NAME = "01_x/parts"
@@ -56,8 +58,8 @@ def test_a_figure_has_the_same_bytes_whatever_the_run_and_the_persons_settings(
         path.parent.mkdir()
         path.write_text(text, encoding="utf-8")
     first = draw(root, "1", plain)
-    assert set(first) == {"parts.svg", "parts.csv", "parts.pdf"}
-    for path in root.glob("results/figures/01_x/*"):
+    assert set(first) == {"parts.svg", "parts.csv", "parts.pdf", "parts.drawn"}
+    for path in root.glob("*/figures/01_x/*"):
         path.unlink()
     assert draw(root, "2", own) == first
     assert first["parts.csv"] == b"part,seconds\none,0.3\n"
@@ -65,6 +67,38 @@ def test_a_figure_has_the_same_bytes_whatever_the_run_and_the_persons_settings(
         assert mpl.__version__.encode() not in content
         assert b"Matplotlib" not in content
         assert not re.search(rb"20\d\d-\d\d-\d\d|/CreationDate", content)
+
+
+@pytest.mark.usefixtures("root")
+def test_a_figure_is_drawn_for_print_again_only_if_it_is_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn, kinds = figures._drawn, list[str]()
+
+    def noting(figure: Figure, kind: str, metadata: dict[str, None]) -> bytes:
+        kinds.append(kind)
+        return drawn(figure, kind, metadata)
+
+    def save(height: float) -> tuple[list[str], bytes]:
+        kinds.clear()
+        figure, axes = new_figure(height=2.0)
+        axes.plot([0, height], [0, 1])
+        save_figure(NAME, figure, data=pd.DataFrame({"x": [0, height]}))
+        return [*kinds], print_file(NAME).read_bytes()
+
+    monkeypatch.setattr(figures, "_drawn", noting)
+    made, first = save(1.0)
+    assert made == ["svg", "pdf"]
+    assert save(1.0) == (["svg"], first)
+    print_file(NAME).write_bytes(b"torn")
+    assert save(1.0) == (["svg", "pdf"], first)
+    print_file(NAME).unlink()
+    assert save(1.0) == (["svg", "pdf"], first)
+    made, other = save(2.0)
+    assert made == ["svg", "pdf"]
+    assert other != first
+    monkeypatch.setattr(figures, "_drawn_by", lambda: ("another", "1", "2"))
+    assert save(2.0) == (["svg", "pdf"], other)
 
 
 @pytest.mark.usefixtures("root")

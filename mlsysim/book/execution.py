@@ -16,7 +16,7 @@ from mlsysim import errors, files, paths, turns
 from mlsysim.book import cells, kernels
 from mlsysim.book.cells import Cell, Uses, place
 from mlsysim.book.front_matter import FrontMatter
-from mlsysim.book.products import figure_files, print_file, table_files
+from mlsysim.book.products import figure_files, print_file, print_record, table_files
 from mlsysim.errors import MlsysimError
 
 __all__ = ["execute", "execute_all", "executed", "run_cells"]
@@ -239,5 +239,6 @@ def _remove(orphans: set[Path]) -> list[tuple[str, str]]:
     for path in sorted(orphans):
         path.unlink()
         if path.suffix == ".svg":
-            print_file(f"{path.parent.name}/{path.stem}").unlink(missing_ok=True)
+            for made in (print_file, print_record):
+                made(f"{path.parent.name}/{path.stem}").unlink(missing_ok=True)
     return [(paths.shown(path), "removed") for path in sorted(orphans)]

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlsysim import files
-from mlsysim.book.products import cell_value, csv_text, figure_files, header, print_file
+from mlsysim.artifacts.canonical import digest
+from mlsysim.book.products import (
+    cell_value,
+    csv_text,
+    figure_files,
+    header,
+    print_file,
+    print_record,
+)
 from mlsysim.errors import InputError
 
 if TYPE_CHECKING:
@@ -102,13 +112,35 @@ def save_figure(name: str, figure: Figure, *, data: pd.DataFrame) -> SavedFigure
     """
     places, content = figure_files(name), _data(name, data)
     svg = _drawn(figure, "svg", {"Date": None, "Creator": None})
-    pdf = _drawn(figure, "pdf", {"CreationDate": None, "Creator": None, "Producer": None})
     # Trailing blanks that matplotlib writes would be stripped by editors and hooks.
     text = "".join(line.rstrip() + "\n" for line in svg.decode().splitlines())
     files.write(places["csv"], content)
-    files.write(print_file(name), pdf)
+    _print(name, figure, text)
     files.write(places["svg"], text)
     return SavedFigure(name, text)
+
+
+def _print(name: str, figure: Figure, svg: str) -> None:
+    """Draw the figure for print, if the one there was not drawn with this SVG by this code.
+
+    Most of the time of a drawing goes into the fonts of the PDF, and most edits move few figures.
+    """
+    pdf, record = print_file(name), print_record(name)
+    drawn_from = digest("\0".join((svg, *_drawn_by())))
+    if files.read(record).decode() == f"{drawn_from} {digest(files.read(pdf))}\n":
+        return
+    content = _drawn(figure, "pdf", {"CreationDate": None, "Creator": None, "Producer": None})
+    files.write(pdf, content)
+    files.write(record, f"{drawn_from} {digest(content)}\n")
+
+
+@cache
+def _drawn_by() -> tuple[str, ...]:
+    """What makes a PDF beside the figure: this module, and the libraries that write it."""
+    from importlib.metadata import version
+
+    own = Path(__file__).read_text(encoding="utf-8")
+    return own, version("matplotlib"), version("fonttools")
 
 
 def _drawn(figure: Figure, kind: str, metadata: dict[str, None]) -> bytes:

@@ -17,7 +17,15 @@ from mlsysim.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["cell_value", "csv_text", "figure_files", "header", "print_file", "table_files"]
+__all__ = [
+    "cell_value",
+    "csv_text",
+    "figure_files",
+    "header",
+    "print_file",
+    "print_record",
+    "table_files",
+]
 
 _NAME = re.compile(r"[0-9]{2}_[a-z0-9_]+/[a-z0-9_]+")
 
@@ -38,6 +46,11 @@ def figure_files(name: str) -> dict[str, Path]:
 def print_file(name: str) -> Path:
     """The figure `name` for the press, which is not versioned."""
     return paths.build() / "figures" / f"{_checked(name)}.pdf"
+
+
+def print_record(name: str) -> Path:
+    """What the figure for the press was drawn from."""
+    return print_file(name).with_suffix(".drawn")
 
 
 def _path(kind: str, name: str, end: str) -> Path:

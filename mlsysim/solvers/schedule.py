@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import NamedTuple
 
 from mlsysim.errors import LayoutError
@@ -67,23 +68,29 @@ def schedule(
     """
     stages, parts = len(forward), len(forward[0])
     orders = [pass_order(stage, stages, microbatches, parts) for stage in range(stages)]
-    ends: dict[tuple[int, int, int, bool], float] = {}
+    needs = {
+        (stage, part, is_backward): _needed(stage, part, stages, parts, is_backward=is_backward)
+        for stage, part, is_backward in product(range(stages), range(parts), (False, True))
+    }
+    ends: dict[tuple[int, int, bool], list[float | None]] = {
+        each: [None] * microbatches for each in needs
+    }
     done: list[list[Pass]] = [[] for _ in range(stages)]
     waiting = True
     while waiting:
         waiting = False
-        for stage, order in enumerate(orders):
-            while len(done[stage]) < len(order):
-                is_backward, microbatch, part = order[len(done[stage])]
-                needed = _needed(stage, part, stages, parts, is_backward=is_backward)
-                ready = 0.0 if needed is None else ends.get((*needed[:2], microbatch, needed[2]))
+        for stage, (order, made) in enumerate(zip(orders, done, strict=True)):
+            free = made[-1].end if made else 0.0
+            while len(made) < len(order):
+                is_backward, microbatch, part = order[len(made)]
+                needed = needs[stage, part, is_backward]
+                ready = 0.0 if needed is None else ends[needed][microbatch]
                 if ready is None:
                     break
-                free = done[stage][-1].end if done[stage] else 0.0
-                start = max(ready, free)
-                end = start + (backward if is_backward else forward)[stage][part]
-                done[stage].append(Pass(stage, part, microbatch, is_backward, start, end))
-                ends[stage, part, microbatch, is_backward] = end
+                start = ready if ready > free else free
+                free = start + (backward if is_backward else forward)[stage][part]
+                made.append(Pass(stage, part, microbatch, is_backward, start, free))
+                ends[stage, part, is_backward][microbatch] = free
                 waiting = True
     if any(len(made) < len(order) for made, order in zip(done, orders, strict=True)):
         raise LayoutError(

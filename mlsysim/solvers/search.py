@@ -7,7 +7,7 @@ import inspect
 import itertools
 import math
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from mlsysim.registry.types import Fleet, TransformerModel
 from mlsysim.solvers.arguments import RECOMPUTATION, inputs_of
 from mlsysim.solvers.inputs import Inputs, Ledger
 from mlsysim.solvers.pipeline import leaves_a_stage_empty
-from mlsysim.solvers.step import step
+from mlsysim.solvers.step import memory_of, step
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +29,7 @@ __all__ = [
     "LAYOUT",
     "LayoutSearch",
     "evaluate",
+    "fits",
     "grid",
     "layouts",
     "search",
@@ -70,52 +71,56 @@ def evaluate(inputs: Inputs, columns: Mapping[str, Any], devices: int, batch: in
 
     `inputs` gives everything that the layouts share. The formulas are those of one step.
     """
-    length = len(columns["tp_size"])
-    parts = [
-        _evaluate_block(
-            inputs,
-            {name: values[start : start + _BLOCK] for name, values in columns.items()},
-            devices,
-            batch,
-        )
-        for start in range(0, length, _BLOCK)
-    ]
+    parts = [_evaluate_block(each) for each in _blocks(inputs, columns, devices, batch)]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _evaluate_block(
+def fits(inputs: Inputs, columns: Mapping[str, Any], devices: int, batch: int) -> Any:
+    """Whether each layout fits the accelerator's memory; as `evaluate`, without the times."""
+    parts = [
+        np.broadcast_to(memory_of(each).total <= inputs.capacity, each.tensor.shape)
+        for each in _blocks(inputs, columns, devices, batch)
+    ]
+    return np.concatenate(parts)
+
+
+def _blocks(
     inputs: Inputs, columns: Mapping[str, Any], devices: int, batch: int
-) -> Columns:
-    tensor, context, stages = (columns[name] for name in ("tp_size", "cp_size", "pp_size"))
-    data = devices // (tensor * context * stages)
-    recomputation = columns["activation_recomputation"]
-    found = step(
-        inputs._replace(
+) -> Iterator[Inputs]:
+    """The inputs of all layouts, some at a time."""
+    for start in range(0, len(columns["tp_size"]), _BLOCK):
+        block = {name: values[start : start + _BLOCK] for name, values in columns.items()}
+        data = devices // (block["tp_size"] * block["cp_size"] * block["pp_size"])
+        recomputation = block["activation_recomputation"]
+        yield inputs._replace(
             links=Links(*map(float, inputs.links)),
-            tensor=tensor,
-            context=context,
-            pipeline=stages,
+            tensor=block["tp_size"],
+            context=block["cp_size"],
+            pipeline=block["pp_size"],
             data=data,
-            interleaving=columns["v_stages"],
-            microbatch=columns["microbatch_size"],
-            microbatches=batch // (data * columns["microbatch_size"]),
+            interleaving=block["v_stages"],
+            microbatch=block["microbatch_size"],
+            microbatches=batch // (data * block["microbatch_size"]),
             repeats_core=recomputation >= 1,
             repeats_all=recomputation >= 2,
-            zero_stage=columns["zero_stage"],
+            zero_stage=block["zero_stage"],
         )
-    )
+
+
+def _evaluate_block(inputs: Inputs) -> Columns:
+    found, shape = step(inputs), inputs.tensor.shape
     ledger = {
-        f"{name}": np.broadcast_to(np.asarray(part, float), tensor.shape)
+        name: np.broadcast_to(np.asarray(part, float), shape)
         for name, part in zip(Ledger._fields, found.ledger, strict=True)
     }
-    total = np.broadcast_to(np.asarray(found.ledger.total, float), tensor.shape)
-    memory = np.broadcast_to(np.asarray(found.memory.total, float), tensor.shape)
+    total = np.broadcast_to(np.asarray(found.ledger.total, float), shape)
+    memory = np.broadcast_to(np.asarray(found.memory.total, float), shape)
     return {
         "step_time": total,
         **ledger,
         "memory": memory,
         "feasible": memory <= inputs.capacity,
-        "dp_size": data,
+        "dp_size": inputs.data,
     }
 
 
@@ -166,30 +171,49 @@ def layouts(
     most a stage a layer, every replica gets whole microbatches, and interleaved parts are equal.
     """
     heads, layers, seq_len = int(inputs.heads), int(inputs.layers), int(inputs.seq_len)
+    tensor, context, stages = (
+        each.ravel()
+        for each in np.meshgrid(
+            np.arange(1, min(heads, devices) + 1),
+            np.array(_divisors(seq_len)),
+            np.arange(1, layers + 1),
+            indexing="ij",
+        )
+    )
+    replica = tensor * context * stages
+    checks = (
+        (replica > devices, "more accelerators than the fleet has"),
+        (
+            (heads % tensor != 0) | (kv_heads % tensor != 0) | (int(inputs.ffn) % tensor != 0),
+            "tensor parallelism does not divide the heads or the MLP",
+        ),
+        (
+            inputs.sequence_parallel & (seq_len // context % tensor != 0),
+            "tensor parallelism does not divide the tokens of a rank",
+        ),
+        (
+            inputs.slots_for_ends & leaves_a_stage_empty(layers, stages),
+            "embedding and head leave a stage without a layer",
+        ),
+        (batch % np.maximum(devices // replica, 1) != 0, "replicas do not divide the batch"),
+    )
     fallen: dict[str, int] = {}
 
     def fell(reason: str, count: int = 1) -> None:
-        fallen[reason] = fallen.get(reason, 0) + count
+        if count:
+            fallen[reason] = fallen.get(reason, 0) + count
 
+    exists = np.full(len(replica), True)
+    for wrong, reason in checks:
+        fell(reason, int((exists & wrong).sum()))
+        exists &= ~wrong
+    # Parts of an interleaved stage are equal, so embedding and head take no place in one.
+    parts = layers if not inputs.slots_for_ends else 0
     rows: list[tuple[int, int, int, int, int]] = []
-    for tensor, context, stages in itertools.product(
-        range(1, min(heads, devices) + 1), _divisors(seq_len), range(1, layers + 1)
+    for one in zip(
+        tensor[exists].tolist(), context[exists].tolist(), stages[exists].tolist(), strict=True
     ):
-        replica = tensor * context * stages
-        if replica > devices:
-            fell("more accelerators than the fleet has")
-        elif heads % tensor or kv_heads % tensor or int(inputs.ffn) % tensor:
-            fell("tensor parallelism does not divide the heads or the MLP")
-        elif inputs.sequence_parallel and (seq_len // context) % tensor:
-            fell("tensor parallelism does not divide the tokens of a rank")
-        elif inputs.slots_for_ends and leaves_a_stage_empty(layers, stages):
-            fell("embedding and head leave a stage without a layer")
-        elif batch % (devices // replica):
-            fell("replicas do not divide the batch")
-        else:
-            # Parts of an interleaved stage are equal, so embedding and head take no place in one.
-            parts = layers if not inputs.slots_for_ends else 0
-            rows += _schedules(tensor, context, stages, parts, batch // (devices // replica), fell)
+        rows += _schedules(*one, parts, batch // (devices // math.prod(one)), fell)
     if not rows:
         raise InputError(f"no layout exists on {devices} accelerators for {batch} sequences")
     table = np.repeat(np.array(rows), len(RECOMPUTATION) * len(zero_stages), axis=0)
@@ -244,19 +268,16 @@ def search(
     zero_stages = sorted(set(zero_stages))
     inputs, devices = shared(solve, model, fleet, batch, options), fleet.total_accelerators
     columns, fallen = layouts(inputs, model.kv_heads, devices, batch, zero_stages=zero_stages)
-    none = sum(fallen.values())
+    fitting = fits(inputs, columns, devices, batch)
+    looked_at = len(fitting) + sum(fallen.values())
+    fallen["does not fit the memory"] = int((~fitting).sum())
+    if not fitting.any():
+        raise LayoutError(f"none of {len(fitting)} layouts fits the memory of the accelerator")
+    columns = {name: values[fitting] for name, values in columns.items()}
     found = evaluate(inputs, columns, devices, batch)
-    fits = found["feasible"]
-    fallen["does not fit the memory"] = int((~fits).sum())
-    time = np.where(fits, found["step_time"], np.inf)
-    if not fits.any():
-        raise LayoutError(f"none of {len(time)} layouts fits the memory of the accelerator")
-    order = np.argsort(time, kind="stable")[: min(count, int(fits.sum()))]
-    return LayoutSearch(
-        best=[_row(columns, found, int(i)) for i in order],
-        looked_at=len(time) + none,
-        fallen=fallen,
-    )
+    order = np.argsort(found["step_time"], kind="stable")[:count]
+    best = [_row(columns, found, int(i)) for i in order]
+    return LayoutSearch(best=best, looked_at=looked_at, fallen=fallen)
 
 
 def _row(columns: Columns, found: Columns, i: int) -> dict[str, Any]:
@@ -289,10 +310,10 @@ def solved_grid(
     if exists.any():
         kept = {name: values[exists] for name, values in columns.items()}
         found = evaluate(inputs, kept, devices, batch)
-        fits = found.pop("feasible")
+        fitting = found.pop("feasible")
         for name, values in found.items():
             frame.loc[exists, name] = values
-        reasons[np.flatnonzero(exists)[~fits]] = "does not fit the memory"
+        reasons[np.flatnonzero(exists)[~fitting]] = "does not fit the memory"
     frame["feasible"] = reasons == ""
     frame["reason"] = reasons
     return frame

@@ -16,6 +16,7 @@ __all__ = [
     "Memory",
     "Step",
     "Work",
+    "memory_of",
     "stacked",
     "stage_ledgers",
     "step",
@@ -35,7 +36,7 @@ class Step(NamedTuple):
 
 def step(x: Inputs) -> Step:
     """Exposed times, memory and work of one step; arrays where an input is an array."""
-    return Step(*times(x), memory=_memory(x, _stages(x)), work=_work(x))
+    return Step(*times(x), memory=memory_of(x), work=_work(x))
 
 
 def _stages(x: Inputs) -> pipeline.Stages:
@@ -106,7 +107,7 @@ def _ledger(
     )
 
 
-def _memory(x: Inputs, stages: pipeline.Stages) -> Memory:
+def memory_of(x: Inputs) -> Memory:
     """Memory of the fullest stage: weights, gradients and state of it, and its activations.
 
     What is recomputed is there again while its layer runs backward, one layer at a time.
@@ -124,7 +125,7 @@ def _memory(x: Inputs, stages: pipeline.Stages) -> Memory:
     head = memory.head_activation_bytes(tokens, x.hidden, x.vocabulary, x.tensor, **split)
     fullest = Memory(0.0, 0.0, 0.0, 0.0)
     position: Number = 0
-    for layers, count, parameters, has_head in stage_kinds(x, stages):
+    for layers, count, parameters, has_head in stage_kinds(x, _stages(x)):
         in_flight = memory.microbatches_in_flight(
             position, x.pipeline, x.microbatches, x.interleaving
         )
