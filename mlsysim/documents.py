@@ -75,6 +75,15 @@ def names(collection: str) -> list[str]:
     return []
 
 
+def exists(collection: str, name: str) -> bool:
+    """Whether a collection has this name.
+
+    >>> exists("Models", "GPT3_175B"), exists("Models", "../Models/GPT3_175B")
+    (True, False)
+    """
+    return bool(_NAME.fullmatch(name)) and (folder(collection) / f"{name}.toml").is_file()
+
+
 def _is_declaration(entry: os.DirEntry[str]) -> bool:
     return entry.name.endswith(".toml") and entry.is_file()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mlsysim import paths
 from mlsysim.artifacts import previews
 from mlsysim.artifacts.schema import VERSION, schema
-from mlsysim.documents import names
+from mlsysim.documents import exists, names
 from mlsysim.errors import InputError, MlsysimError, UnknownName, nearest
 
 if TYPE_CHECKING:
@@ -25,9 +25,8 @@ def read(name: str) -> Artifact:
     Raises UnknownName for a name that no scenario carries, InputError if it is not solved yet or
     unreadable.
     """
-    known = names("Scenarios")
-    if name not in known:
-        raise UnknownName(f"{name[:80]!r} is no scenario; {nearest(name, known)}")
+    if not exists("Scenarios", name):
+        raise UnknownName(f"{name[:80]!r} is no scenario; {nearest(name, names('Scenarios'))}")
     try:
         return _read(name, _stamp(name))
     except (AttributeError, KeyError, TypeError):

@@ -20,7 +20,7 @@ from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.book.cards import Place, Work, basis, card, identity
 from mlsysim.book.pages import pages
 from mlsysim.book.quote_nodes import PLACES
-from mlsysim.documents import document, names
+from mlsysim.documents import names
 
 __all__ = ["write"]
 
@@ -101,7 +101,7 @@ def _works(env: BuildEnvironment) -> dict[str, Work]:
     }
     for name in names("Scenarios"):
         href = _page(env, name) or f"artifacts/{name}.json"
-        works[f"Scenarios.{name}"] = Work(name, document(f"Scenarios.{name}").title, href)
+        works[f"Scenarios.{name}"] = Work(name, read(name).title, href)
     return works
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mlsysim import units
 from mlsysim.book.default_formats import default_form
 from mlsysim.book.numbers import format_number, with_unit
-from mlsysim.documents import names
+from mlsysim.documents import exists, names
 from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownName, nearest
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def find(
     from mlsysim.artifacts.reading import read
 
     name, _, key = path.partition(".")
-    if name not in aliases and name not in names("Scenarios"):
+    if name not in aliases and not exists("Scenarios", name):
         raise UnknownName(f"{name!r} is no scenario; {_choices(name, aliases)}")
     if not key:
         raise InputError(
