@@ -303,6 +303,7 @@ OF_NUMPY = {
     "inf",
     "int64",
     "maximum",
+    "meshgrid",
     "minimum",
     "ndarray",
     "repeat",

@@ -174,9 +174,9 @@ def layouts(
     tensor, context, stages = (
         each.ravel()
         for each in np.meshgrid(
-            np.arange(1, min(heads, devices) + 1),
+            np.array(range(1, min(heads, devices) + 1)),
             np.array(_divisors(seq_len)),
-            np.arange(1, layers + 1),
+            np.array(range(1, layers + 1)),
             indexing="ij",
         )
     )
@@ -210,10 +210,10 @@ def layouts(
     # Parts of an interleaved stage are equal, so embedding and head take no place in one.
     parts = layers if not inputs.slots_for_ends else 0
     rows: list[tuple[int, int, int, int, int]] = []
-    for one in zip(
-        tensor[exists].tolist(), context[exists].tolist(), stages[exists].tolist(), strict=True
-    ):
-        rows += _schedules(*one, parts, batch // (devices // math.prod(one)), fell)
+    local = batch // (devices // replica[exists])
+    replicas = (tensor[exists], context[exists], stages[exists], local)
+    for tp, cp, pp, sequences in zip(*(each.tolist() for each in replicas), strict=True):
+        rows += _schedules(tp, cp, pp, sequences, parts, fell)
     if not rows:
         raise InputError(f"no layout exists on {devices} accelerators for {batch} sequences")
     table = np.repeat(np.array(rows), len(RECOMPUTATION) * len(zero_stages), axis=0)
@@ -224,9 +224,12 @@ def layouts(
 
 
 def _schedules(
-    tensor: int, context: int, stages: int, layers: int, local: int, fell: Any
+    tensor: int, context: int, stages: int, local: int, layers: int, fell: Any
 ) -> list[tuple[int, int, int, int, int]]:
-    """Microbatch sizes and interleavings of a replica whose batch is `local` sequences."""
+    """Microbatch sizes and interleavings of a replica whose batch is `local` sequences.
+
+    `layers` are those that may be cut into parts of equal stages.
+    """
     equal = stages > 1 and layers >= stages and layers % stages == 0
     parts = _divisors(layers // stages) if equal else [1]
     found = []
