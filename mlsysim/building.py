@@ -18,7 +18,7 @@ from typing import Any
 from mlsysim import documents, files, paths, turns
 from mlsysim.artifacts import staleness
 from mlsysim.artifacts.canonical import digest
-from mlsysim.artifacts.code import closure, remember
+from mlsysim.artifacts.code import closure, one_look, remember
 from mlsysim.artifacts.lock import repeated, strays
 from mlsysim.book import cells
 from mlsysim.errors import InputError, MlsysimError
@@ -85,6 +85,7 @@ class Plan:
         return [name for name in self.scenarios if name not in stale]
 
 
+@one_look()
 def plan(cores: int, *, main: bool) -> Plan:
     """The work of this build. `main` is false in a process that Snakemake starts for a job of it.
 
@@ -216,7 +217,8 @@ def execute(
     """
     chapters = list(dict.fromkeys(chapters))
     # Taken before the work: what is saved meanwhile makes a chapter stale again.
-    keys = {each: chapter_key(each) for each in chapters if chapter_reasons(each)}
+    with one_look():
+        keys = {each: chapter_key(each) for each in chapters if chapter_reasons(each)}
     yield from ((chapter, None) for chapter in chapters if chapter not in keys)
     if keys:
         from mlsysim.book.execution import execute_all
@@ -268,6 +270,7 @@ def _damage(then: str | None, now: str | None) -> str:
     return "edited by hand" if then else "made by no cell"
 
 
+@one_look()
 def status() -> list[dict[str, Any]]:
     """Everything that is not what it should be, each with its reasons."""
     found: list[dict[str, Any]] = [

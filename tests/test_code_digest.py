@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from mlsysim import paths
-from mlsysim.artifacts.code import closure, closure_of_kind, libraries
+from mlsysim.artifacts.code import closure, closure_of_kind, libraries, one_look
 from mlsysim.engine import scenario_types
 from tests.conftest import Run
 
@@ -225,6 +225,17 @@ def test_imports_inside_functions_and_relative_ones_are_followed(copy: Path) -> 
         "mlsysim.inner.near",
         "mlsysim.inner.other",
     }
+
+
+def test_one_look_sees_what_was_there_and_the_next_one_what_is_there(copy: Path) -> None:
+    step = copy / "solvers" / "step.py"
+    with one_look():
+        before = digests()
+        rewrite(step, lambda text: text + "\nADDED = 1\n")
+        assert moved(before) == set()
+    assert moved(before) == {"mlsysim.solvers.step"}
+    with one_look():
+        assert moved(before) == {"mlsysim.solvers.step"}
 
 
 def test_a_new_import_brings_its_module_into_the_closure(copy: Path) -> None:

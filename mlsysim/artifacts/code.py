@@ -14,6 +14,8 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,13 +25,26 @@ from mlsysim import files, paths
 from mlsysim.artifacts.canonical import digest
 from mlsysim.errors import InputError, nearest
 
-__all__ = ["Module", "closure", "closure_of_kind", "definitions", "libraries", "module", "remember"]
+__all__ = [
+    "Module",
+    "closure",
+    "closure_of_kind",
+    "definitions",
+    "libraries",
+    "module",
+    "one_look",
+    "remember",
+]
 
 _SILENT = ("ctx", "kind", "type_comment")
 _PRINTED = ("property", "cached_property", "output")
 _PACKAGE = paths.PACKAGE.name
 # An artifact is made by the module of its kind, and by these.
 _MAKERS = (f"{_PACKAGE}.artifacts.making", f"{_PACKAGE}.engine.loading")
+
+
+# What `one_look` has found: each module by its name, none for a name inside a module.
+_LOOKED: ContextVar[dict[str, Module | None] | None] = ContextVar("_LOOKED", default=None)
 
 
 @dataclass(frozen=True)
@@ -45,17 +60,37 @@ class Module:
 def closure(*starts: str) -> dict[str, Module]:
     """The modules of this package that the starting ones import, directly or not, sorted."""
     todo, seen = list(starts), {}
+    looked = _LOOKED.get()
+    known = {} if looked is None else looked
     while todo:
         name = todo.pop()
-        path = _file(name)
-        if path is None or name in seen:
+        if name in seen:
             continue
-        seen[name] = module(path)
+        if name not in known:
+            path = _file(name)
+            known[name] = module(path) if path else None
+        found = known[name]
+        if found is None:
+            continue
+        seen[name] = found
         todo += [
             name.rsplit(".", depth)[0] for depth in range(1, name.count(".") + 1)
         ]  # parents run too
-        todo += seen[name].imports
+        todo += found.imports
     return dict(sorted(seen.items()))
+
+
+@contextmanager
+def one_look() -> Iterator[None]:
+    """While this lasts each module is what it was when it was first asked for.
+
+    A build asks for the modules of every scenario class, which are mostly the same.
+    """
+    token = _LOOKED.set({})
+    try:
+        yield
+    finally:
+        _LOOKED.reset(token)
 
 
 def closure_of_kind(kind: str) -> dict[str, Module]:

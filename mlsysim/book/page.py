@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlsysim import errors, files, paths
+from mlsysim.artifacts.code import one_look
 from mlsysim.book import notebooks
 from mlsysim.book.cells import chapters
 from mlsysim.book.pages import pages, read_once, write_records
@@ -42,7 +43,7 @@ def build(jobs: int = 1) -> Path:
     been executed. Raises MlsysimError that lists all quotes and claims that are wrong, or every
     warning of Sphinx, each with ``chapters/x.md:LINE``.
     """
-    with read_once(), _without_collector():
+    with read_once(), one_look(), _without_collector():
         book = pages()
         for page in book:
             if page.name in chapters():
