@@ -414,6 +414,15 @@ def test_an_edit_reaches_the_pages_it_concerns_and_no_other(
     assert "reference/scenarios/DenseLLMReplica" not in written(then)
     assert b"html#quote-DenseLLMPretrainingStep.step_time" in pages_now()["reference/numbers"][1]
 
+    works = root / "chapters" / "references.bib"
+    told = works.read_text("utf-8")
+    works.write_text(re.sub(r"(@\w+\{brown2020,.*?year = \{)\d+", r"\g<1>1999", told, flags=re.S))
+    chapter.write_text(chapter.read_text("utf-8").replace("## At", "## Erstwhile at"), "utf-8")
+    assert command(root, "book") == ""
+    chapter.write_text(chapter.read_text("utf-8").replace("## Erstwhile at", "## At"), "utf-8")
+    assert command(root, "book") == ""
+    assert b">1999</a>" in pages_now()["reference/scenarios/DenseLLMPretrainingStep"][1]
+
     (root / "scenarios" / "DenseLLMPretrainingStepA100.toml").unlink()
     assert command(root, "book") == ""
     left = list(folder.rglob("DenseLLMPretrainingStepA100*"))
@@ -422,9 +431,10 @@ def test_an_edit_reaches_the_pages_it_concerns_and_no_other(
 
     def texts() -> dict[str, bytes]:
         # MyST-NB's style sheet has its digest in its name, and one more from the second build on.
-        return {
+        shown = {
             n: re.sub(rb"(mystnb\.\w+\.css)\?v=\w+", rb"\1", t) for n, (_, t) in pages_now().items()
         }
+        return shown | {"search": (folder / "searchindex.js").read_bytes()}
 
     then_texts = texts()
     for each in (folder, root / "build" / "doctrees", root / "build" / "reference"):

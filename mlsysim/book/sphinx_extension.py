@@ -94,15 +94,18 @@ def lay_out_styles(app: Sphinx) -> None:
         add_global_html_resources(app, None)
 
 
-def forget_index_entries(app: Sphinx) -> list[Any]:
-    """Leave the entries of the index out of the search, which finds the same words as objects.
+def mend_search(app: Sphinx) -> list[Any]:
+    """Let the search of a book that was built again be that of a first build.
 
-    Sphinx forgets those of pages that it does not write again, so a second build would find less
-    than a first one.
+    Sphinx forgets the entries of the index on pages that it does not write again, and keeps words
+    that no page has any longer. The search finds the words of the entries as objects.
     """
     indexer = getattr(app.builder, "indexer", None)
     if indexer is not None:
         indexer._index_entries.clear()
+        for words in (indexer._mapping, indexer._title_mapping):
+            for gone in [word for word, pages_with_it in words.items() if not pages_with_it]:
+                del words[gone]
     return []
 
 
@@ -122,7 +125,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("env-updated", remember)
     app.connect("builder-inited", lay_out_styles)
     app.connect("html-page-context", offer_notebook)
-    app.connect("html-collect-pages", forget_index_entries)
+    app.connect("html-collect-pages", mend_search)
     app.connect("build-finished", downloads.remove_left_behind)
     app.connect("build-finished", downloads.copy)
     app.connect("build-finished", card_files.write)

@@ -15,6 +15,7 @@ from sphinx.project import Project
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxRole
 
+from mlsysim import files, paths
 from mlsysim.artifacts.canonical import digest
 from mlsysim.book import downloads, reference
 from mlsysim.book.cells import chapters
@@ -162,7 +163,7 @@ def finish(app: Sphinx, document: nodes.document) -> None:
 
 
 def renumbered(_app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Pages to write again because of what others say: their numbers, titles, places, citations.
+    """Pages to write again because of what others say: their numbers, titles, places, sources.
 
     Sphinx itself writes a page when its own numbers change.
     """
@@ -184,6 +185,11 @@ def renumbered(_app: Sphinx, env: BuildEnvironment) -> list[str]:
         "citations": (
             [citation.key for citation in cite.citations],
             {bibliography.docname for bibliography in cite.bibliographies},
+        ),
+        # A citation shows authors and year, and the whole source where the pointer rests on it.
+        "sources": (
+            digest(files.read(paths.bibliography())),
+            {citation.docname for citation in cite.citation_refs} & env.found_docs,
         ),
     }
     now = {what: digest(repr(said)) for what, (said, _) in concerned.items()}
