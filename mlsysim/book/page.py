@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["build", "remove_left_behind", "run_sphinx"]
 
+_MOST = 8  # processes that lay out pages; to start one takes the time of a page
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _PLACED = re.compile(
     r"^chapters/(?P<page>[^/\s]+)\.md:(?P<line>\d+): WARNING: [^'\"\n]*(?:'myst' [^'\"\n]*)?"
@@ -136,7 +137,7 @@ def run_sphinx(out: Path, builder: str, jobs: int = 1) -> str:
                 warning=told,
                 warningiserror=True,
                 # The first process waits for the others in turns, and leaves its core to them.
-                parallel=jobs + 1 if jobs > 1 else 1,
+                parallel=min(jobs, _MOST) + 1 if jobs > 1 else 1,
             )
             app.build()
     except SphinxParallelError as error:
