@@ -200,12 +200,14 @@ def chapter_key(chapter: str) -> str:
 
 
 def _products(chapter: str) -> dict[str, str]:
-    """The digest of every table and figure file of a chapter, by path."""
-    return {
-        path.relative_to(paths.root()).as_posix(): _digest_of(path)
+    """The digest of every table and figure file of a chapter, by path; figures for print too."""
+    made = [
+        path
         for kind in ("tables", "figures")
         for path in sorted((paths.results() / kind / chapter).glob("*"))
-    }
+    ]
+    made += sorted((paths.build() / "figures" / chapter).glob("*.pdf"))
+    return {path.relative_to(paths.root()).as_posix(): _digest_of(path) for path in made}
 
 
 def execute(
@@ -369,6 +371,16 @@ def page_is_stale() -> bool:
         or record.get("made") != _made()
         or record.get("quotes") != _records()
     )
+
+
+def page_is_torn() -> bool:
+    """Whether a file of the page is gone or another than was built; Sphinx might not see that."""
+    record = _read_record(paths.build() / "page.json")
+    then, now = (
+        {path: size for path, size in made.items() if path.startswith("book/")}
+        for made in (record.get("made", {}), _made())
+    )
+    return bool(record) and then != now
 
 
 def _records() -> list[str]:

@@ -313,6 +313,8 @@ def _book(options: argparse.Namespace) -> int:
     with turns.job():
         page.remove_left_behind()
         key = building.page_key()
+        if building.page_is_torn():
+            page.forget()
         page.build(options.jobs)
         building.record_page(key)
     if options.json:

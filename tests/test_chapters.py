@@ -14,7 +14,7 @@ import jupytext
 import nbformat
 import pytest
 
-from mlsysim import paths
+from mlsysim import building, paths
 from mlsysim.book import cells
 from mlsysim.book.execution import execute, executed
 from mlsysim.book.front_matter import FrontMatter
@@ -492,6 +492,39 @@ def test_a_quote_that_is_lost_on_the_way_to_the_page_is_named(book: Path) -> Non
     assert f"chapters/01_small.md:{line_of(text, 'Lost')}: quote `step.step_time` is lost" in told
     write(book, TABLE, " One.\n\n:::{admonition-like} x\n{claim}`x if step.step_time > 1 s`\n:::")
     assert "claim `x if step.step_time > 1 s` is lost on the page" in build(book)
+
+
+def test_a_file_of_the_page_that_is_gone_or_torn_is_made_again(book: Path) -> None:
+    draw = 'save_figure("01_small/one", new_figure()[0], data=pd.DataFrame({"x": [1]}))'
+    make = TABLE.replace("book import", "book import new_figure, save_figure,")
+    write(book, f"{make}\n{draw}", " :::{figure} ../results/figures/01_small/one.svg\nX\n:::")
+    assert build(book) == ""
+    folder = book / "build" / "book"
+    made = {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    for name in ("_images/one.svg", "searchindex.js", "figures/01_small/one.pdf"):
+        (folder / name).unlink()
+        assert command(book, "book") == ""
+        assert {path: path.read_bytes() for path in made} == made
+    (folder / "01_small.html").write_bytes(b"")
+    assert command(book, "book") == ""
+    assert {path: path.read_bytes() for path in made} == made
+
+
+def test_a_figure_for_print_that_is_gone_is_drawn_again(
+    book: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLSYSIM_ROOT", str(book))
+    draw = 'save_figure("01_small/one", new_figure()[0], data=pd.DataFrame({"x": [1]}))'
+    make = TABLE.replace("book import", "book import new_figure, save_figure,")
+    write(book, f"{make}\n{draw}", " One.")
+    assert build(book) == ""
+    assert building.chapter_reasons("01_small") == []
+    printed = book / "build" / "figures" / "01_small" / "one.pdf"
+    first = printed.read_bytes()
+    printed.unlink()
+    assert building.chapter_reasons("01_small") == ["build/figures/01_small/one.pdf missing"]
+    assert command(book, "execute", "01_small") == ""
+    assert printed.read_bytes() == first
 
 
 def test_several_processes_make_the_same_pages_and_the_same_errors(book: Path) -> None:

@@ -24,7 +24,7 @@ from mlsysim.errors import MlsysimError
 if TYPE_CHECKING:
     from sphinx.errors import SphinxParallelError
 
-__all__ = ["build", "remove_left_behind", "run_sphinx"]
+__all__ = ["build", "forget", "remove_left_behind", "run_sphinx"]
 
 _MOST = 8  # processes that lay out pages; to start one takes the time of a page
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
@@ -79,14 +79,19 @@ def _lay_out(jobs: int) -> Path:
     # Sphinx warns only of what it reads anew, so after a build that failed it must read all.
     unfinished = paths.build() / "book.unfinished"
     if unfinished.exists():
-        shutil.rmtree(out, ignore_errors=True)
-        shutil.rmtree(paths.build() / "doctrees", ignore_errors=True)
+        forget()
     files.write(unfinished, "")
     warnings = run_sphinx(out, "html", jobs)
     if warnings:
         raise MlsysimError("the book has warnings:\n" + warnings)
     unfinished.unlink()
     return out / "index.html"
+
+
+def forget() -> None:
+    """Remove the pages and what Sphinx knows of them, so that all are made anew."""
+    for folder in ("book", "doctrees"):
+        shutil.rmtree(paths.build() / folder, ignore_errors=True)
 
 
 def remove_left_behind() -> None:
