@@ -494,10 +494,15 @@ def test_a_quote_that_is_lost_on_the_way_to_the_page_is_named(book: Path) -> Non
     assert "claim `x if step.step_time > 1 s` is lost on the page" in build(book)
 
 
+# Cells that save a table and a figure.
+DRAWN = (
+    TABLE.replace("book import", "book import new_figure, save_figure,")
+    + '\nsave_figure("01_small/one", new_figure()[0], data=pd.DataFrame({"x": [1]}))'
+)
+
+
 def test_a_file_of_the_page_that_is_gone_or_torn_is_made_again(book: Path) -> None:
-    draw = 'save_figure("01_small/one", new_figure()[0], data=pd.DataFrame({"x": [1]}))'
-    make = TABLE.replace("book import", "book import new_figure, save_figure,")
-    write(book, f"{make}\n{draw}", " :::{figure} ../results/figures/01_small/one.svg\nX\n:::")
+    write(book, DRAWN, " :::{figure} ../results/figures/01_small/one.svg\nX\n:::")
     assert build(book) == ""
     folder = book / "build" / "book"
     made = {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
@@ -514,9 +519,7 @@ def test_a_figure_for_print_that_is_gone_is_drawn_again(
     book: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MLSYSIM_ROOT", str(book))
-    draw = 'save_figure("01_small/one", new_figure()[0], data=pd.DataFrame({"x": [1]}))'
-    make = TABLE.replace("book import", "book import new_figure, save_figure,")
-    write(book, f"{make}\n{draw}", " One.")
+    write(book, DRAWN, " One.")
     assert build(book) == ""
     assert building.chapter_reasons("01_small") == []
     printed = book / "build" / "figures" / "01_small" / "one.pdf"
