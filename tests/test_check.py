@@ -306,14 +306,28 @@ def test_a_reference_that_nothing_cites_and_a_chapter_out_of_the_contents_are_fo
     book: Path,
 ) -> None:
     write(book, "See {cite:t}`one2020` and {cite}`two2020, three2020`.")
-    entries = [f"@misc{{{key},\n  title = {{T}}\n}}\n\n" for key in ("one2020", "two2020")]
-    entries += ["@misc{three2020,\n}\n", "@misc{brown2020,\n}\n", "@article{four2020,\n}\n"]
+    keys = ("one2020", "two2020", "three2020", "brown2020", "four2020")
+    entries = [f"@misc{{{key},\n  note = {{Not read: a record}}\n}}\n\n" for key in keys]
     (book / "chapters" / "references.bib").write_text("".join(entries), encoding="utf-8")
     (told,) = found()  # a scenario has brown2020 as its source
-    assert told.startswith("chapters/references.bib:13: four2020 is cited by no page, scenario or")
+    assert told.startswith("chapters/references.bib:17: four2020 is cited by no page, scenario or")
     (book / "chapters" / "index.md").write_text("# Book\n", encoding="utf-8")
     assert [each.partition(";")[0] for each in found("contents")] == [
         "chapters/01_x.md: in no table of contents"
+    ]
+
+
+def test_a_reference_that_does_not_say_what_was_read_is_found(book: Path) -> None:
+    write(book, "See {cite}`one2020, two2020, three2020`.")
+    (book / "chapters" / "references.bib").write_text(
+        "@misc{one2020,\n  title = {Read: a novel}\n}\n"
+        "@misc{two2020,\n  note         = {Read: the abstract},\n}\n"
+        "@misc{three2020,\n  note = {Table 2 not read}\n}\n",
+        "utf-8",
+    )
+    assert [each.partition(";")[0] for each in found("note")] == [
+        f"chapters/references.bib:{line}: {key} does not say what was read"
+        for line, key in ((1, "one2020"), (7, "three2020"))
     ]
 
 

@@ -153,6 +153,7 @@ def test_a_value_that_is_not_zero_never_prints_as_zero(value: float, decimals: i
         ("9.8", "m/s**2", "9.8 m/s²"),
         ("12", "W*h", "12 W·h"),
         ("5", "kgCO2e", "5 kg CO₂e"),
+        ("91", "tCO2", "91 t CO₂"),
         ("552", "tCO2e", "552 t CO₂e"),
         ("0.3", "1/s", "0.3 per s"),
     ],

@@ -132,6 +132,9 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "run_of_less_than_a_step": ("token_budget = 3e+06", "3145728"),
     "pue_below_one": ("pue = 0.9", "at least 1"),
     "price_in_another_dimension": ("price = 3 USD", "wrong dimension", "USD/h"),
+    "carbon_intensity_of_all_gases": ("0.37 kgCO2e/kWh", "wrong dimension", "kgCO2/kWh"),
+    "chains_without_a_retry": ("chains = 74", "at most attempts = 73"),
+    "chains_that_never_were": ("recovered_chains = 13", "at most chains = 12"),
     "fleet_that_never_writes_its_state": ("2.01e+05 s", "1024", "1.782e+05 s"),
     "restart_longer_than_between_interruptions": ("restart_time = 6e+10 s", "every 1.782e+05 s"),
     "restart_of_no_time": ("goodput_goal = 0.9", "any size", "restart_time"),
@@ -147,6 +150,7 @@ HELPERS = {"FleetOfAnotherModel", "InterleavedByFive"}
 # Good scenarios that bad files start from, beside those that every root holds.
 BASES = (
     "DenseLLMFleetReliability",
+    "DenseLLMRestartTimes",
     "DenseLLMTrainingRun",
     "Llama31FleetReliability",
     "Llama31Interruptions",

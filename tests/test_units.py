@@ -40,9 +40,10 @@ ENERGY = {
     "kWh": Fraction(3600_000),
     "MWh": Fraction(3600_000_000),
 }
+DIOXIDE = {"gCO2": Fraction(1), "kgCO2": Fraction(1000), "tCO2": Fraction(10**6)}
 EMISSIONS = {"gCO2e": Fraction(1), "kgCO2e": Fraction(1000), "tCO2e": Fraction(10**6)}
 COUNTS = ("tok", "seq", "param", "USD")
-TABLES = (DATA, TIME, LENGTH, WORK, ENERGY, EMISSIONS, *({c: Fraction(1)} for c in COUNTS))
+TABLES = (DATA, TIME, LENGTH, WORK, ENERGY, DIOXIDE, EMISSIONS, *({c: Fraction(1)} for c in COUNTS))
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 moderate = st.floats(min_value=-1e200, max_value=1e200).filter(lambda x: x == 0 or abs(x) > 1e-200)
@@ -167,7 +168,11 @@ def test_different_data_units_never_print_alike(one: str, other: str) -> None:
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    list(itertools.combinations(["B", "FLOP", "s", "tok", "seq", "param", "USD", "gCO2e", ""], 2)),
+    list(
+        itertools.combinations(
+            ["B", "FLOP", "s", "tok", "seq", "param", "USD", "gCO2", "gCO2e", ""], 2
+        )
+    ),
 )
 def test_dimensions_of_their_own_never_add(one: str, other: str) -> None:
     left = Quantity(1.0, units.unit(one))

@@ -120,7 +120,7 @@ _WORDS = {
 _MULTIPLES = {"": "", "k": "thousand", "M": "million", "G": "billion", "T": "trillion"}
 _FACTOR = re.compile(r"(?P<prefix>[kMGT]?)(?P<word>tok|seq|param|USD)")
 _TIMES = re.compile(r"(?<!\*)\*(?!\*)")
-_CO2 = re.compile(r"(?P<mass>[kMGT]?[gt])CO2e")
+_CO2 = re.compile(r"(?P<mass>[kMGT]?[gt])CO2(?P<all>e?)")
 
 
 def with_unit(digits: str, unit: str) -> str:
@@ -163,7 +163,7 @@ def _symbol(factor: str, *, one: bool) -> str:
         multiple = _MULTIPLES[counted["prefix"]]
         name = f"{multiple}{NBSP}{many}" if multiple else single if one else many
     elif gas:
-        name = f"{gas['mass']}{NBSP}CO₂e"
+        name = f"{gas['mass']}{NBSP}CO₂{gas['all']}"
     elif re.fullmatch(r"u(s|m|g|J|W)", name):
         name = f"µ{name[1:]}"
     return name + power.translate(_SUPERSCRIPT)

@@ -15,6 +15,7 @@ from mlsysim.book.pages import Page
 __all__ = ["contents", "products", "references", "roundings", "scenarios_of", "unread"]
 
 _ENTRY = re.compile(r"^@(?!comment|string|preamble)\w+\s*\{\s*([^,\s]+)\s*,", re.MULTILINE | re.I)
+_NOTE = re.compile(r"^\s*note\s*=\s*[{\"](?:Read|Not read): \w", re.MULTILINE)
 _CITED = re.compile(r"\{cite(?::\w+)?\}`([^`]+)`")
 _REMOVED = re.compile(r"remove-(?:output|cell)|remove_(?:output|cell)")
 
@@ -119,7 +120,7 @@ def contents(book: list[Page]) -> Iterator[Finding]:
 
 
 def references(book: list[Page]) -> Iterator[Finding]:
-    """Entries of the bibliography that no page cites and no value has as its source."""
+    """Entries of the bibliography that nothing cites, or that do not say what of them was read."""
     if not paths.bibliography().is_file():
         return
     text = paths.bibliography().read_text(encoding="utf-8")
@@ -137,16 +138,16 @@ def references(book: list[Page]) -> Iterator[Finding]:
         if path.suffix in (".toml", ".csv")
     )
     words = set(re.findall(r"[\w:.+-]*\w", sources))
-    for found in _ENTRY.finditer(text):
-        key = found[1]
+    entries = list(_ENTRY.finditer(text))
+    ends = [*(entry.start() for entry in entries[1:]), len(text)]
+    for found, end in zip(entries, ends, strict=True):
+        key, place = found[1], ("chapters/references.bib", text.count("\n", 0, found.start()) + 1)
         if key not in cited and key not in words:
-            line = text.count("\n", 0, found.start()) + 1
-            yield Finding(
-                "uncited",
-                "chapters/references.bib",
-                line,
-                f"{key} is cited by no page, scenario or registry entry; cite it, or remove it",
-            )
+            told = f"{key} is cited by no page, scenario or registry entry; cite it, or remove it"
+            yield Finding("uncited", *place, told)
+        if not _NOTE.search(text, found.end(), end):
+            told = f"{key} does not say what was read; begin its note with 'Read: ' or 'Not read: '"
+            yield Finding("note", *place, told)
 
 
 def unread(book: list[Page], artifacts: dict[str, Artifact]) -> Iterator[Finding]:

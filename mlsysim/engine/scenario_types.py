@@ -65,6 +65,9 @@ if TYPE_CHECKING:
     from mlsysim.engine.scenario_definitions.reliability import (
         FleetReliabilityScenario as FleetReliabilityScenario,
     )
+    from mlsysim.engine.scenario_definitions.restarts import (
+        RestartTimesScenario as RestartTimesScenario,
+    )
     from mlsysim.engine.scenario_definitions.runs import (
         TrainingRunScenario as TrainingRunScenario,
     )
@@ -109,6 +112,7 @@ HOMES = {
     "PublishedStepTimesScenario": "published",
     "PublishedTrainingRunScenario": "published_runs",
     "ReferenceTrainingStepScenario": "training",
+    "RestartTimesScenario": "restarts",
     "SelfContainedReplicaScenario": "training",
     "ShardedStateScenario": "memory",
     "StageSplitScenario": "stages",

@@ -14,6 +14,7 @@ __all__ = [
     "Shares",
     "daly_interval",
     "exponential_less_one",
+    "restart_that_leaves",
     "shares",
     "waste",
     "young_interval",
@@ -22,6 +23,7 @@ __all__ = [
 # Terms of the series below; for arguments up to a half the next one is beyond a float's digits.
 _TERMS = 20
 _INFINITE = 1000.0  # whose exponential is beyond all floats
+_HALVINGS = 60  # of an interval, beyond the digits of a float
 
 
 class Shares(NamedTuple):
@@ -152,3 +154,23 @@ class Interrupted(NamedTuple):
     def best(self) -> Shares:
         """Where the time goes at the interval of Daly 2006."""
         return self.shares(self.daly_interval)
+
+
+def restart_that_leaves(progress: float, run: Interrupted) -> float:
+    """Seconds of the restart with which that share of the time makes progress; 0 if none does.
+
+    The run's own restart takes no part. Equation: M * ln(progress without restarts / progress),
+    with M = run.between, found by halving, since math.log differs between processors.
+
+    >>> run = Interrupted(write=2.0, restart=5.0, between=100.0)
+    >>> round(restart_that_leaves(run.best.progress, run), 9)
+    5.0
+    """
+    low, high = 0.0, run.between
+    while run._replace(restart=high).best.progress > progress:
+        low, high = high, 2 * high
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        enough = run._replace(restart=middle).best.progress >= progress
+        low, high = (middle, high) if enough else (low, middle)
+    return low

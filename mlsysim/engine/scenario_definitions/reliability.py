@@ -9,7 +9,11 @@ from typing import Any
 from mlsysim.declared import declared, record
 from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_definitions.published_runs import PublishedInterruptionsScenario
-from mlsysim.engine.scenario_definitions.reliability_rows import at_best, over_interval
+from mlsysim.engine.scenario_definitions.reliability_rows import (
+    at_best,
+    largest,
+    over_interval,
+)
 from mlsysim.errors import InputError
 from mlsysim.outputs import output
 from mlsysim.quantities import percent, seconds
@@ -194,7 +198,7 @@ class FleetReliabilityScenario(Scenario):
 
         Equation: progress at the interval of Daly 2006 for that size.
         """
-        return {str(n): percent(self._of_size(n, n).best.progress) for n in self._sizes()}
+        return {str(n): percent(self._of_size(n, n).best.progress) for n in self.sizes()}
 
     @output("%")
     def goodput_on_shared_storage_of(self) -> dict[str, Quantity]:
@@ -203,8 +207,7 @@ class FleetReliabilityScenario(Scenario):
         Equation: progress at the interval of Daly 2006 for that size.
         """
         return {
-            str(n): percent(self._of_size(n, self.accelerators).best.progress)
-            for n in self._sizes()
+            str(n): percent(self._of_size(n, self.accelerators).best.progress) for n in self.sizes()
         }
 
     @output("%")
@@ -215,7 +218,7 @@ class FleetReliabilityScenario(Scenario):
         size.
         """
         wasted = {}
-        for n in self._sizes():
+        for n in self.sizes():
             fleet = self._of_size(n, n)
             wasted[str(n)] = percent(fleet.waste(fleet.young_interval))
         return wasted
@@ -256,34 +259,28 @@ class FleetReliabilityScenario(Scenario):
             *(
                 at_best(name, n, self._of_size(n, storage or n))
                 for name, storage in series.items()
-                for n in self._sizes()
+                for n in self.sizes()
             ),
         ]
 
-    def _sizes(self) -> list[int]:
+    def sizes(self) -> list[int]:
+        """Accelerators of the fleets in the table."""
         sizes = [self.smallest_fleet]
         while sizes[-1] * 2 <= self.largest_fleet:
             sizes.append(sizes[-1] * 2)
         return sizes
 
+    def of_size(self, accelerators: int, restart: float) -> Interrupted:
+        """A fleet of that many accelerators on storage that grew with it, and its restart in s."""
+        return self._of_size(accelerators, accelerators)._replace(restart=restart)
+
     def _largest(self, storage_of: int) -> int:
-        """The largest size that reaches the goal; goodput falls as a fleet grows.
+        """The largest size that reaches the goal.
 
         Storage is that of a fleet of `storage_of` accelerators, or the fleet's own for 0.
         """
-
-        def reaches(n: int) -> bool:
-            return self._of_size(n, storage_of or n).best.progress >= self.goodput_goal
-
-        if not reaches(1):
-            return 0
-        low, high = 1, 2
-        while reaches(high):
-            low, high = high, high * 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if reaches(middle) else (low, middle)
-        return low
+        goal = self.goodput_goal
+        return largest(lambda n: self._of_size(n, storage_of or n).best.progress >= goal)
 
     @cached_property
     def _fleet(self) -> Interrupted:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from mlsysim.solvers.checkpoints import Interrupted
 
-__all__ = ["at_best", "over_interval"]
+__all__ = ["at_best", "largest", "over_interval"]
 
 
 def over_interval(
@@ -27,6 +27,25 @@ def over_interval(
 def at_best(series: str, accelerators: int, fleet: Interrupted) -> dict[str, Any]:
     """A fleet at the interval of Daly 2006."""
     return _row(series, accelerators, fleet, fleet.daly_interval)
+
+
+def largest(reaches: Callable[[int], bool]) -> int:
+    """The largest size of a fleet that reaches something which larger fleets reach less and less.
+
+    0 if not even one accelerator does.
+
+    >>> largest(lambda n: n <= 1000)
+    1000
+    """
+    if not reaches(1):
+        return 0
+    low, high = 1, 2
+    while reaches(high):
+        low, high = high, high * 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if reaches(middle) else (low, middle)
+    return low
 
 
 def _row(series: str, accelerators: int, fleet: Interrupted, interval: float) -> dict[str, Any]:

@@ -29,7 +29,7 @@ class TrainingRunScenario(Scenario):
     for the whole elapsed time, also while it writes checkpoints and starts again.
 
     Excludes: trials, failed runs and evaluations, storage and network beside the nodes, the making
-    of the hardware and of its building, staff.
+    of the hardware and of its building, staff; greenhouse gases other than carbon dioxide.
     """
 
     solvers: ClassVar[tuple[type, ...]] = (DistributedModel,)
@@ -51,7 +51,7 @@ class TrainingRunScenario(Scenario):
         at_least=1, description="power of the site over the power of its computers"
     )
     carbon_intensity: Quantity = declared(
-        unit="kgCO2e/kWh", at_least=0, description="emissions of the grid for each unit of energy"
+        unit="kgCO2/kWh", at_least=0, description="carbon dioxide of the grid for a unit of energy"
     )
     price: Quantity = declared(
         unit="USD/h", at_least=0, description="price of an accelerator for an hour, all included"
@@ -218,9 +218,9 @@ class TrainingRunScenario(Scenario):
         joules = self._watts() * self._accelerator_seconds()
         return Quantity(joules / self.steps / self.step.global_batch_tokens, unit("J/tok"))
 
-    @output("tCO2e")
+    @output("tCO2")
     def carbon(self) -> Quantity:
-        """Emissions of the energy, in metric tons.
+        """Carbon dioxide emitted for the energy, in metric tons.
 
         Equation: energy * carbon_intensity.
         """
