@@ -93,6 +93,17 @@ class PublishedStepTimesScenario(Scenario):
         """Runs, in all and of each source. Equation: rows of the table."""
         return {"all": len(self.solved), **{k: len(v) for k, v in self.by_source().items()}}
 
+    @output()
+    def unfused_runs(self) -> dict[str, int]:
+        """Runs on each accelerator that keep the scores of attention in memory.
+
+        Equation: rows with fused_attention = false.
+        """
+        found = {run.accelerator: 0 for run in self.solved}
+        for run in self.solved:
+            found[run.accelerator] += not run.arguments["fused_attention"]
+        return found
+
     @output("%")
     def mean_error_of(self) -> dict[str, Quantity]:
         """Mean absolute error of the runs of a source or an accelerator.

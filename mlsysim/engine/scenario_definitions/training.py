@@ -162,7 +162,7 @@ class ReferenceTrainingStepScenario(Scenario):
     optimizer update over the global batch; its microbatches have `sequences_per_microbatch`
     sequences, so gradients are reduced over the data-parallel group once per step. The global batch
     is the cited token batch over the context length, rounded down to a multiple of `batch_divisor`,
-    so that every data-parallel degree of the book divides it.
+    so that every data-parallel degree with which the book makes a step divides the batch.
 
     Equation: global sequences = rounded token batch / context; data degree = fleet devices /
     replica devices; step time = DistributedModel.solve(...).
