@@ -330,9 +330,7 @@ def test_the_bill_of_a_run_can_be_added_up_by_hand() -> None:
     kilowatts = 128 * 10.2 * 0.76 * 1.2
     assert run.site_power.to("kW").magnitude == pytest.approx(kilowatts)
     assert run.energy.to("kWh").magnitude == pytest.approx(kilowatts * hours / 1024)
-    assert run.carbon.to("kgCO2").magnitude == pytest.approx(
-        0.366 * run.energy.to("kWh").magnitude
-    )
+    assert run.carbon.to("kgCO2").magnitude == pytest.approx(0.366 * run.energy.to("kWh").magnitude)
     assert run.cost.to("USD").magnitude == pytest.approx(3 * hours)
     lost = run.time_without_progress / run.elapsed_time
     assert (run.cost_without_progress / run.cost).magnitude == pytest.approx(lost.magnitude)

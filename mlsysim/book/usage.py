@@ -139,8 +139,8 @@ def references(book: list[Page]) -> Iterator[Finding]:
     )
     words = set(re.findall(r"[\w:.+-]*\w", sources))
     entries = list(_ENTRY.finditer(text))
-    ends = [*(entry.start() for entry in entries[1:]), len(text)]
-    for found, end in zip(entries, ends, strict=True):
+    starts = [*(entry.start() for entry in entries), len(text)]
+    for found, end in zip(entries, starts[1:], strict=True):
         key, place = found[1], ("chapters/references.bib", text.count("\n", 0, found.start()) + 1)
         if key not in cited and key not in words:
             told = f"{key} is cited by no page, scenario or registry entry; cite it, or remove it"
