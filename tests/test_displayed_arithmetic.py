@@ -1,4 +1,7 @@
-"""Displayed arithmetic: what follows from printed numbers, what is refused or left alone."""
+"""Displayed arithmetic: what follows from printed numbers, what is refused or left alone.
+
+The chains of the real chapters that no formula shows stand in tests/spoken_chains.txt.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlsysim import paths
 from mlsysim.book import checking
 from mlsysim.book.displayed_arithmetic import Equation, equations
+from mlsysim.book.formulas import displays, one_line
 from mlsysim.book.numbers import format_number, with_unit
-from mlsysim.book.pages import write_records
+from mlsysim.book.pages import Page, pages, write_records
 from mlsysim.book.quotes import Printed
+from mlsysim.book.scanner import ROLE
 from mlsysim.errors import MlsysimError
 from mlsysim.units import convert
 from tests.test_quotes import chapter
@@ -227,3 +233,85 @@ def test_the_check_tells_all_that_do_not_follow(solved: Path) -> None:
     chapter(solved, f"A sum: 2 × {STEP} = 3 s.\n\nAnother: 3 × {STEP} = 4 s.")
     told = [each.message for each in checking.check()[0] if "does not follow" in each.message]
     assert len(told) == 2
+
+
+BOOK = {page.name: page for page in pages()}
+
+
+def chains() -> list[tuple[str, str, bool]]:
+    """The chains of tests/spoken_chains.txt: chapter, equation, and whether it is exact."""
+    found: list[tuple[str, str, bool]] = []
+    page, exact = "", True
+    for line in Path(__file__).with_name("spoken_chains.txt").read_text("utf-8").splitlines():
+        exact = exact and line != "# sums"
+        if line.startswith("## "):
+            page = line.removeprefix("## ")
+        elif line and not line.startswith("#"):
+            found.append((page, line, exact))
+    return found
+
+
+def told(equation: Equation) -> str:
+    return f"{equation.text}: the printed digits give {equation.given.shown(equation.result.unit)}"
+
+
+@pytest.mark.parametrize("page", BOOK)
+def test_a_calculator_gets_every_displayed_result_of_the_book_to_the_digit(page: str) -> None:
+    off = [told(each) for each in BOOK[page].equations if not each.follows_to_the_digit]
+    assert off == [], f"print more digits, or what is missing, in chapters/{page}.md"
+
+
+def test_the_chapters_display_arithmetic_and_no_formula_with_two_quotes_is_unread() -> None:
+    seen = {name: len(page.equations) for name, page in BOOK.items()}
+    print(f"{sum(seen.values())} displayed chains: {seen}")
+    assert sum(seen.values()) > 0
+    unread = [
+        (name, one_line(ROLE.sub("_", each.text)))
+        for name, page in BOOK.items()
+        for each in displays(page.text)
+        if each.math and each.text.count("{quote}") > 1 and not computed(page, each.text)
+    ]
+    # Two values given, and a number of accelerators: nothing is computed.
+    assert unread == [
+        ("01_reference_step", "R e \\frac{w}{w + w_{half}}, \\qquad e = _, \\qquad w_{half} = _,"),
+        ("05_choosing_a_layout", "N = _ × _"),
+    ]
+
+
+def computed(page: Page, formula: str) -> list[Equation]:
+    printed = {role.spec: value for role, value in page.quotes}
+    return equations(f"$${formula}$$", printed.__getitem__)
+
+
+def spoken(page: str, chain: str) -> Equation:
+    """A chain over what a chapter prints in its text and in its tables."""
+    printed = {role.spec: value for role, value in BOOK[page].quotes}
+    printed |= {each.cell.spec: each.value for each in BOOK[page].table_numbers}
+    text = re.sub(r"<([^<>]+)>", r"{quote}`\1`", chain)
+    asked = [role["spec"] for role in ROLE.finditer(text)]
+    assert not (gone := [spec for spec in asked if spec not in printed]), f"{page} prints no {gone}"
+    (equation,) = equations(f"${text}$", printed.__getitem__)
+    return equation
+
+
+@pytest.mark.parametrize(("page", "chain", "exact"), chains())
+def test_a_calculator_gets_what_a_chapter_says(page: str, chain: str, exact: bool) -> None:
+    equation = spoken(page, chain)
+    assert equation.follows_to_the_digit if exact else equation.follows, told(equation)
+
+
+def test_a_spoken_chain_that_no_longer_follows_is_seen() -> None:
+    page, chain, _ = chains()[0]
+    wrong = spoken(page, chain.replace("=", "+ 1 ="))
+    assert not wrong.follows_to_the_digit
+    assert not wrong.follows
+
+
+def test_the_two_ledgers_side_by_side_add_up_within_rounding() -> None:
+    table = paths.results() / "tables" / "08_how_far_to_trust_the_step" / "pair.md"
+    rows = [line.strip("| ").split(" | ") for line in table.read_text("utf-8").splitlines()[2:]]
+    *parts, predicted, _measured = [row[1:] for row in rows if len(row) == 3]
+    assert len(parts) > 5
+    for column in (0, 1):
+        off = sum(Fraction(row[column]) for row in parts) - Fraction(predicted[column])
+        assert abs(off) <= Fraction(1, 200) * (len(parts) + 1)
