@@ -13,7 +13,12 @@ _HIGHEST = 24  # power
 
 
 def value_of(part: list[Token]) -> Interval:
-    """The value of one side of an equation.
+    r"""The value of one side of an equation.
+
+    >>> from mlsysim.book.arithmetic_tokens import tokens
+    >>> side = tokens("\\frac{1 + 2}{4}\\,\\mathrm{ms} \\times 8", lambda _: None, math=True)
+    >>> value_of(side).shown("ms")
+    '6\xa0ms'
 
     Raises ArithmeticError if it is no plain arithmetic: a letter, a function, two numbers side by
     side, a sum of different kinds.

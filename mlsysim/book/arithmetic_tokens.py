@@ -88,7 +88,12 @@ class Token:
 
 
 def tokens(text: str, resolve: Callable[[str], Printed], *, math: bool) -> list[Token]:
-    """The parts of a formula, or of a sentence; `resolve` tells what a quote prints."""
+    r"""The parts of a formula, or of a sentence; `resolve` tells what a quote prints.
+
+    >>> found = tokens("so 12 s × 3 = 36", lambda _: None, math=False)
+    >>> " ".join(each.kind for each in found)
+    'other number operator number equal number'
+    """
     found: list[Token] = []
     at = 0
     while at < len(text):
