@@ -92,6 +92,8 @@ def found(text: str) -> list[Equation]:
         r"$<eight>\,\mathrm{s} \times 2 = 16{,}000\,\mathrm{ms}$",
         r"$<tiny> \times <eight> = 2\,\mathrm{us}$",
         r"$2 < <eight> = 2 \times 4$",
+        r"$\frac{<eight>}{3} \approx 3$",
+        r"$<hours> \approx 200{,}000\,\mathrm{h}$",
         "$$\n\\begin{aligned}\nW &= <power> \\times <hours> \\\\\n&= <energy>,\n\\end{aligned}\n$$",
         "$$\na = <eight>, \\qquad <eight> \\times 2 = 16.\n$$",
     ],
@@ -166,6 +168,12 @@ def test_units_of_different_kinds_are_told() -> None:
         "```python\nx = <eight> * 2 = 17\n```",
         "It is version 3.2 = <eight>.1.",
         "a=<eight>",
+        "From <eight> = 2 × 5 of them it is so.",
+        "It holds <eight> × 3 = 20 per node, and 5 = <eight> in another count.",
+        "The price fell (<eight> × 2 = 15 a day).",
+        "$((((9^{24})^{24})^{24})^{24})^{24} = <eight>$",
+        f"$<eight> = {'9' * 5000}$",
+        f"${'(' * 300}<eight>{')' * 300} = 9$",
     ],
 )
 def test_what_is_no_plain_arithmetic_is_left_alone(line: str) -> None:

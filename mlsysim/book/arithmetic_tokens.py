@@ -16,6 +16,7 @@ from mlsysim.errors import UnitError
 __all__ = ["Token", "tokens"]
 
 _NUMBER = r"(?:\d{1,3}(?:(?:\{,\}|,)\d{3})+|\d+)(?:\.\d+)?(?![\d.]*\d)"
+_LONGEST = 40  # digits of a number that anybody reads
 _UNIT = r"%|[A-Za-zµ][A-Za-z]*(?:/[A-Za-z]+)*"
 _SIGNS = r"""
   | (?P<equal>=)
@@ -114,6 +115,8 @@ def _tokens(match: re.Match[str], *, math: bool) -> list[Token]:
     text, start, end = match[kind], match.start(), match.end()
     if kind == "number":
         digits = text.replace("{,}", "")
+        if len(digits) > _LONGEST:
+            return [Token("other", text, start, end)]
         unit = "" if math else _unit(match["unit"] or "")
         if not math and match["unit"] and not unit:  # a word, such as layers
             word = Token("other", match["unit"], match.start("unit"), end)

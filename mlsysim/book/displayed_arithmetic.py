@@ -43,15 +43,17 @@ class Equation:
     @property
     def follows(self) -> bool:
         """Whether the printed numbers allow the result."""
-        alike = self.given.is_like(self.result)
-        return alike and self.given.meets(self.result, _ABOUT if self.about else Fraction(0))
+        if not self.given.is_like(self.result):
+            return False
+        if self.about:
+            return self.given.meets(self.result.to_its_digit(), _ABOUT)
+        return self.given.meets(self.result)
 
     @property
     def follows_to_the_digit(self) -> bool:
         """Whether the printed digits, taken as they stand, give the result to its last digit."""
-        if not self.result.digit:
-            return self.follows
-        return abs(self.given.face - self.result.face) <= self.result.digit / 2
+        off = abs(self.given.face - self.result.face)
+        return self.follows and (not self.result.digit or off <= self.result.digit / 2)
 
     @property
     def wrong(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +19,7 @@ __all__ = ["Interval", "exact", "of_quote", "typed"]
 _COUNTED = ("[tokens]", "[sequences]", "[parameters]", "[work]")
 # An artifact keeps so much of a number.
 _KEPT = Fraction(10, 10**DIGITS)
+_BITS = 1000  # of a power
 _SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "-0123456789-")
 _NUMBER = re.compile(r"(?P<digits>−?\$?[\d,]+(?:\.\d+)?)(?:×10(?P<power>[⁻⁰-⁹¹²³]+))?")
 
@@ -66,6 +67,8 @@ class Interval:
         made = exact(1)
         for _ in range(abs(power)):
             made = made * self
+            if max(made.high.numerator.bit_length(), made.high.denominator.bit_length()) > _BITS:
+                raise ArithmeticError("a number of more digits than anybody prints")
         return made if power >= 0 else exact(1) / made
 
     def root(self) -> Interval:
@@ -86,6 +89,11 @@ class Interval:
     def is_like(self, other: Interval) -> bool:
         """Whether the two are of one dimension, counted things apart."""
         return bool(self.dimension == other.dimension)
+
+    def to_its_digit(self) -> Interval:
+        """All that rounds to a number that stands alone, also to one that is exact."""
+        low, high = self.face - self.digit / 2, self.face + self.digit / 2
+        return replace(self, low=min(low, self.low), high=max(high, self.high))
 
     def meets(self, other: Interval, slack: Fraction = Fraction(0)) -> bool:
         """Whether both can stand for the same value, but for a part `slack` of it."""
@@ -110,12 +118,17 @@ def exact(number: int | Fraction) -> Interval:
 def typed(digits: str, unit: str = "") -> Interval:
     """A number typed in a chapter: whole numbers are exact, others known to half a last digit.
 
+    The last digit of a whole number is the last that is not zero; it counts only behind an ≈.
+
     >>> typed("8").low, typed("2.5").low, typed("3", "ms").high
     (Fraction(8, 1), Fraction(49, 20), Fraction(3, 1000))
     """
     plain = digits.replace(",", "")
-    last = _last_digit(plain, 0) if "." in plain else Fraction(0)
-    return _known(Fraction(plain), unit, digit=last)
+    if "." in plain:
+        return _known(Fraction(plain), unit, digit=_last_digit(plain, 0))
+    zeros = len(plain) - len(plain.rstrip("0"))
+    known = _known(Fraction(plain), unit, digit=Fraction(10) ** zeros)
+    return replace(known, low=known.face, high=known.face)
 
 
 def of_quote(value: Printed) -> Interval | None:
@@ -133,7 +146,7 @@ def of_quote(value: Printed) -> Interval | None:
     whole = Fraction(repr(value.value))
     kept = _base(whole, value.unit)[0] if value.unit else whole
     if abs(kept - known.face) <= abs(kept) * _KEPT:
-        return Interval(known.face, known.face, known.face, known.dimension, unit, known.digit)
+        return replace(known, low=known.face, high=known.face)
     return known
 
 
