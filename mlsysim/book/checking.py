@@ -125,6 +125,7 @@ def _wrong_on(page: Page) -> list[Finding]:
     wrong: dict[str, str] = {}
     for look in (
         lambda: page.quotes,
+        lambda: page.equations,
         lambda: page.table_numbers,
         lambda: page.claims,
         lambda: page.check_reads() if page.name in cells.chapters() else None,

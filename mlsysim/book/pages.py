@@ -15,6 +15,7 @@ from mlsysim.artifacts.reading import read
 from mlsysim.book import cells, latex, table_quotes
 from mlsysim.book.cells import place
 from mlsysim.book.claims import Claim, examine, split
+from mlsysim.book.displayed_arithmetic import Equation, equations
 from mlsysim.book.front_matter import FrontMatter
 from mlsysim.book.product_uses import Product, products
 from mlsysim.book.quote_context import check_around
@@ -113,6 +114,19 @@ class Page:
         """
         roles = [role for role in self._roles if role.name == "claim"]
         return _each(roles, lambda role: self.test(role.spec, role.line))
+
+    @cached_property
+    def equations(self) -> list[Equation]:
+        """Every equation between quotes whose sides can be computed from what is printed.
+
+        Raises one MlsysimError that lists all whose result does not follow, each with its line.
+        """
+        values = {role.spec: value for role, value in self.quotes}
+        found = equations(self.text, lambda spec: values[spec])
+        wrong = [f"{place(self.name, each.line)}: {each.wrong}" for each in found if each.wrong]
+        if wrong:
+            raise MlsysimError("\n".join(wrong))
+        return found
 
     def _print(self, role: Role) -> Printed:
         """What a quote prints, seen in its line."""
@@ -247,6 +261,10 @@ def write_records(book: list[Page]) -> bool:
                 | ({"table": table} if table else {})
                 for _, value, table in each.numbers()
             ]
+        except MlsysimError as error:
+            wrong.append(str(error))
+        try:
+            each.equations  # noqa: B018
         except MlsysimError as error:
             wrong.append(str(error))
         try:

@@ -160,11 +160,25 @@ class StepCollectivesScenario(Scenario):
         return seconds(2.0 * found.seconds if found else 0.0)
 
     @output("ms")
+    def layer_backward(self) -> dict[str, Quantity]:
+        """The backward pass of a layer, of one microbatch on one rank, by what it is busy with.
+
+        Equation: products, matrix products with what is computed again; memory, memory-bound
+        kernels; exchange, tensor- and context-parallel communication that nothing hides.
+        """
+        layer = self._parts.layer
+        return {
+            "products": seconds(layer.backward + layer.recomputation),
+            "memory": seconds(layer.memory_backward),
+            "exchange": seconds(layer.exchange_backward + layer.context_backward),
+        }
+
+    @output("ms")
     def reduction_window(self) -> Quantity:
         """Last backward pass of the first stage, the only time behind which gradients can travel.
 
-        Equation: layers of the stage * backward pass of a layer and microbatch, and that of an
-        output head on it; of as many microbatches as there are stages in an interleaved schedule.
+        Equation: layers of the stage * sum of layer_backward, and the backward pass of an output
+        head on it; of as many microbatches as there are stages in an interleaved schedule.
         """
         return seconds(self._window()[0])
 

@@ -89,11 +89,21 @@ class LayoutMapScenario(Scenario):
         """Time that the pipeline of each cell waits. Equation: ledger.bubble."""
         return {_cell(row): seconds(row["bubble_s"]) for row in self._fitting()}
 
+    @output()
+    def interleaving_at(self) -> dict[str, int]:
+        """Parts of the model on each stage in each cell. Equation: interleaving of its layout."""
+        return {_cell(row): row["v_stages"] for row in self._fitting()}
+
+    @output()
+    def microbatches_at(self) -> dict[str, int]:
+        """Microbatches of a replica in each cell. Equation: B / (replicas * microbatch)."""
+        return {_cell(row): row["microbatches"] for row in self._fitting()}
+
     @output("%")
     def bubble_rule_at(self) -> dict[str, Quantity]:
         """The bubble in shares of the busy time, by the rule of thumb for equal stages.
 
-        Equation: (pipeline - 1) / (interleaving * microbatches).
+        Equation: (pipeline - 1) / (interleaving_at * microbatches_at).
         """
         return {
             _cell(row): percent((row["pp_size"] - 1) / (row["v_stages"] * row["microbatches"]))

@@ -82,6 +82,46 @@ class PeakUseScenario(Scenario):
         """
         return seconds(self._at_peak)
 
+    @output("B")
+    def moved_by_layer(self) -> Quantity:
+        """What the memory-bound kernels of a layer move for each token and unit of its width.
+
+        Equation: bytes of the forward and the backward pass of a layer, over all tensor-parallel
+        ranks / (tokens * hidden size).
+        """
+        x, layer = self._inputs, self._parts.layer
+        tokens = x.microbatch * x.seq_len / x.context
+        moved = self._bytes(layer.memory_forward + layer.memory_backward)
+        return Quantity(moved * x.tensor / (tokens * x.hidden), unit("B"))
+
+    @output("B")
+    def moved_by_loss(self) -> Quantity:
+        """What the loss moves for each token and entry of the vocabulary.
+
+        Equation: logits_moved_bytes, over all tensor-parallel ranks / (tokens * vocabulary).
+        """
+        x = self._inputs
+        tokens = x.microbatch * x.seq_len / x.context
+        moved = self._bytes(self._parts.head_memory)
+        return Quantity(moved * x.tensor / (tokens * x.vocabulary), unit("B"))
+
+    @output("GB")
+    def moved(self) -> Quantity:
+        """What the memory-bound kernels of the slowest stage move in a step, on one accelerator.
+
+        Equation: memory_bound * memory bandwidth * share of it that kernels reach.
+        """
+        return Quantity(self._bytes(self.step.result.ledger.memory_bound) / 1e9, unit("GB"))
+
+    @output("B")
+    def moved_by_optimizer(self) -> Quantity:
+        """What the optimizer moves for each parameter whose state it updates.
+
+        It reads the gradient, reads and writes the master weight and two moments in 4 bytes each,
+        and writes the weight in 2. Equation: bytes of a gradient + 2 * 12 + 2.
+        """
+        return Quantity(kernels.optimizer_moved_bytes(1, self._inputs.gradient_bytes), unit("B"))
+
     @output("s")
     def spent(self) -> dict[str, Quantity]:
         """Seconds of the slowest stage by what it is busy with or waits for; they add up.
@@ -130,6 +170,10 @@ class PeakUseScenario(Scenario):
     @property
     def _parts(self) -> Parts:
         return parts_of(self._inputs)
+
+    def _bytes(self, seconds: float) -> float:
+        """What memory-bound kernels move in so many seconds."""
+        return float(seconds * self._inputs.memory_rate * self._inputs.memory_efficiency)
 
     @property
     def _layer_work(self) -> float:

@@ -177,16 +177,21 @@ class FleetScalingScenario(Scenario):
         """What no further replica shortens. Equation: bubble + data parallel + optimizer."""
         return {key: seconds(_fixed(row)) for key, row in self._by_size()}
 
+    @output("ms")
+    def slot_at(self) -> dict[str, Quantity]:
+        """What a step takes for each microbatch, on the slowest stage.
+
+        Equation: (step_time_at - fixed_time_at) / microbatches_at.
+        """
+        return {key: seconds(_slot(row)) for key, row in self._by_size()}
+
     @output()
     def fixed_microbatches_at(self) -> dict[str, float]:
         """That time in microbatches, c of an efficiency of about m / (m + c).
 
-        Equation: fixed_time_at / ((step_time_at - fixed_time_at) / microbatches_at).
+        Equation: fixed_time_at / slot_at.
         """
-        return {
-            key: _fixed(row) / ((row["step_time_s"] - _fixed(row)) / row["microbatches"])
-            for key, row in self._by_size()
-        }
+        return {key: _fixed(row) / _slot(row) for key, row in self._by_size()}
 
     @output("%")
     def fixed_efficiency_at(self) -> dict[str, Quantity]:
@@ -228,6 +233,11 @@ class FleetScalingScenario(Scenario):
 
     def _by_size(self) -> list[tuple[str, Mapping[str, Any]]]:
         return [(str(row["accelerators"]), row) for row in self._working()]
+
+
+def _slot(row: Mapping[str, Any]) -> float:
+    """Seconds of a step that each microbatch costs."""
+    return float((row["step_time_s"] - _fixed(row)) / row["microbatches"])
 
 
 def _fixed(row: Mapping[str, Any]) -> float:

@@ -12,7 +12,7 @@ from mlsysim.engine.scenario_definitions.rows import alone
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
 from mlsysim.lists import Counts
 from mlsysim.outputs import output
-from mlsysim.quantities import percent
+from mlsysim.quantities import percent, seconds
 from mlsysim.solvers import DistributedModel
 from mlsysim.solvers.layer import parts_of
 from mlsysim.solvers.schedule import apart, slots_of
@@ -46,9 +46,27 @@ class StageSplitScenario(Scenario):
         """Refuse depths that the solver refuses."""
         self._rows  # noqa: B018
 
+    @output("ms")
+    def head_time(self) -> Quantity:
+        """The output head with the loss, of one microbatch on one rank, forward and backward.
+
+        Equation: 3 * 2 b s h V / (tensor degree * peak rate * efficiency) + bytes of the loss /
+        (memory bandwidth * share of it that kernels reach).
+        """
+        return seconds(parts_of(self.step.result.inputs).head)
+
+    @output("ms")
+    def layer_time(self) -> Quantity:
+        """A layer, of one microbatch on one rank, forward and backward.
+
+        Equation: matrix products + memory-bound kernels + exposed tensor- and context-parallel
+        communication of both passes.
+        """
+        return seconds(parts_of(self.step.result.inputs).layer.total)
+
     @output()
     def head_in_layers(self) -> float:
-        """The output head with the loss, against a layer. Equation: head time / layer time."""
+        """The output head with the loss, against a layer. Equation: head_time / layer_time."""
         parts = parts_of(self.step.result.inputs)
         return float(parts.head / parts.layer.total)
 

@@ -84,6 +84,11 @@ class TrainingStepSweepScenario(Scenario):
         """
         return {_key(row, self._names()): seconds(row["step_time_s"]) for row in self._fitting()}
 
+    @output("s")
+    def bubble_at(self) -> dict[str, Quantity]:
+        """Pipeline bubble of each value that fits. Equation: ledger.bubble."""
+        return {_key(row, self._names()): seconds(row["bubble_s"]) for row in self._fitting()}
+
     def table(self) -> Sequence[Mapping[str, Any]]:
         """One row a combination: inputs, step, ledger and memory, or why there is none."""
         return self._rows
