@@ -25,9 +25,10 @@ from mlsysim.book.product_uses import products
 from mlsysim.book.reference_classes import class_page
 from mlsysim.book.reference_examples import example_of
 from mlsysim.book.reference_scenarios import Told, scenario_page, sourced
+from mlsysim.docstrings import equation_of
 from mlsysim.documents import names
 from mlsysim.engine.scenario_types import KINDS
-from mlsysim.outputs import equation_of, outputs
+from mlsysim.outputs import outputs
 from mlsysim.solvers import DistributedResult
 from tests.conftest import REPOSITORY, copy_project
 from tests.test_chapters import CELL, HEAD, command, write
