@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlsysim import errors, files, paths
+from mlsysim import errors, files, paths, workers
 from mlsysim.artifacts.code import one_look
 from mlsysim.book import notebooks
 from mlsysim.book.cells import chapters
@@ -144,7 +144,8 @@ def run_sphinx(out: Path, builder: str, jobs: int = 1) -> str:
                 # The first process waits for the others in turns, and leaves its core to them.
                 parallel=min(jobs, _MOST) + 1 if jobs > 1 else 1,
             )
-            app.build()
+            with workers.bound_to_this_process():
+                app.build()
     except SphinxParallelError as error:
         told.write(_told_by(error))
     except SphinxError as error:
