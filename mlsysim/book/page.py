@@ -85,6 +85,7 @@ def _lay_out(jobs: int) -> Path:
     if warnings:
         raise MlsysimError("the book has warnings:\n" + warnings)
     unfinished.unlink()
+    (out / ".buildinfo.bak").unlink(missing_ok=True)  # of other settings, which a clean build lacks
     return out / "index.html"
 
 
