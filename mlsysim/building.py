@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mlsysim import documents, files, paths, turns
+from mlsysim import documents, files, interpreter, paths, turns
 from mlsysim.artifacts import lock, staleness
 from mlsysim.artifacts.canonical import digest
 from mlsysim.artifacts.code import closure, one_look, remember
@@ -94,6 +94,7 @@ def plan(cores: int, *, main: bool) -> Plan:
     path = paths.build() / "plan.json"
     if not main:
         return Plan(**json.loads(path.read_text(encoding="utf-8")))
+    interpreter.need_docstrings()
     turns.wait_for_other_builds()
     scenarios = staleness.stale()
     if staleness.housekeeping() and not scenarios:

@@ -85,7 +85,11 @@ def kernel(settings: Path, folder: Path) -> Iterator[Any]:
 
     file, key = settings / "kernel.json", secrets.token_hex(16).encode()
     # No open port: its sockets lie beside the connection file.
-    write_connection_file(str(file), transport="ipc", ip=str(settings / "socket"), key=key)
+    try:
+        write_connection_file(str(file), transport="ipc", ip=str(settings / "socket"), key=key)
+    except OSError as error:
+        error.filename = str(file)  # Python names no file on a full disk
+        raise
     process = _FORK.Process(target=_run, args=(file, folder))
     process.start()
     workers.end_with_parent()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import builtins
 import gc
 import io
 import re
@@ -151,6 +152,9 @@ def run_sphinx(out: Path, builder: str, jobs: int = 1) -> str:
         told.write(_told_by(error))
     except SphinxError as error:
         told.write(f"{error}\n")
+    except OSError as error:  # a full disk, of which Python does not say the file
+        error.filename = error.filename or str(out)
+        raise
     warnings = _UNLISTED.sub(_unlisted, _COLOR.sub("", told.getvalue()))
     warnings = _PLACED.sub(_on_its_line, warnings.replace(f"{paths.root()}/", "").strip())
     return _GENERATED.sub(lambda found: f"{origin(found['page'])}, on its page", warnings)
@@ -162,6 +166,9 @@ def _told_by(error: SphinxParallelError) -> str:
     module, _, kind = name.rpartition(".")
     if module == errors.__name__:
         raise getattr(errors, kind)(message) from None
+    if isinstance(raised := getattr(builtins, kind, None), type) and issubclass(raised, OSError):
+        reason = re.sub(r"^\[Errno \d+\] ", "", message)
+        raise MlsysimError(f"{paths.shown(paths.build())}: {reason}") from None
     if module.startswith("sphinx."):
         return f"{message}\n"
     raise RuntimeError(error.traceback) from None
