@@ -395,7 +395,7 @@ def test_whatever_a_file_holds_is_printed_as_it_is(
     built: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = shown((built / f"reference/scenarios/{HELD}.html").read_text("utf-8"))
-    assert page.count(NASTY) == 4  # title, first comment, and a source in a cell
+    assert page.count(NASTY) == 3  # title, first comment, and a source in a cell
     assert page.count(CITED) == 1
     assert shown((built / "reference/scenarios.html").read_text("utf-8")).count(NASTY) == 1
     monkeypatch.setenv("MLSYSIM_ROOT", str(built.parents[1]))
