@@ -6,6 +6,9 @@ PYTHON ?= python3.13 python3.12 python3.11 python3
 # The rules of the Snakefile call their commands by name, so the environment leads the PATH.
 in_venv = PATH="$(CURDIR)/.venv/bin:$$PATH"
 
+# What these ask of Python is meant for other programs: docstrings are printed in the artifacts.
+unexport PYTHONOPTIMIZE PYTHONWARNINGS
+
 .PHONY: all live pdf test test-browser chromium quick bench clean help
 
 all: .venv/project.stamp ## make everything that is stale: artifacts, figures, tables, the book

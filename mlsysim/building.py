@@ -15,11 +15,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mlsysim import documents, files, paths, turns
-from mlsysim.artifacts import staleness
+from mlsysim import documents, files, interpreter, paths, turns
+from mlsysim.artifacts import lock, staleness
 from mlsysim.artifacts.canonical import digest
 from mlsysim.artifacts.code import closure, one_look, remember
-from mlsysim.artifacts.lock import repeated, strays
 from mlsysim.book import cells
 from mlsysim.errors import InputError, MlsysimError
 
@@ -95,6 +94,7 @@ def plan(cores: int, *, main: bool) -> Plan:
     path = paths.build() / "plan.json"
     if not main:
         return Plan(**json.loads(path.read_text(encoding="utf-8")))
+    interpreter.need_docstrings()
     turns.wait_for_other_builds()
     scenarios = staleness.stale()
     if staleness.housekeeping() and not scenarios:
@@ -293,14 +293,7 @@ def status() -> list[dict[str, Any]]:
         {"what": path, "reasons": ["its stem is no name: letters, digits and _, as in Python"]}
         for path in documents.misnamed()
     ]
-    found += [
-        {"what": "results/artifacts.lock", "reasons": [f"certifies {name}, which is gone"]}
-        for name in strays()
-    ]
-    found += [
-        {"what": "results/artifacts.lock", "reasons": [f"certifies {name} more than once"]}
-        for name in repeated()
-    ]
+    found += [{"what": "results/artifacts.lock", "reasons": [reason]} for reason in lock.faults()]
     for chapter in cells.chapters():
         reasons = [f"reads {name}, which is stale" for name in _reads(chapter) if name in stale]
         reasons += chapter_reasons(chapter)

@@ -10,7 +10,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mlsysim import interpreter
 from mlsysim.errors import MlsysimError
+from mlsysim.files import unwritten
 
 __all__ = ["main", "parser"]
 
@@ -22,16 +24,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that knows no Greek
     run: Callable[[argparse.Namespace], int] = options.run
+    interpreter.take_own_warnings()
     try:
+        if run in _MAKING:
+            interpreter.need_docstrings()
         return run(options)
     except MlsysimError as error:
         print(f"mlsysim: {error}", file=sys.stderr)
         return 1
-    except PermissionError as error:
-        print(f"mlsysim: {error.filename}: {error.strerror}", file=sys.stderr)
-        return 1
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:  # a full disk, a folder that may not be written
+        print(f"mlsysim: {unwritten(error)}", file=sys.stderr)
         return 1
 
 
@@ -350,3 +355,7 @@ def _live(options: argparse.Namespace) -> int:
 
     live.run(options.port)
     return 0
+
+
+# What writes or compares artifacts and pages.
+_MAKING = (_solve, _verify, _execute, _book, _live)

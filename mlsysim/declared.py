@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform
 from mlsysim import lists, units
 from mlsysim.documents import Document
 from mlsysim.errors import InputError, MlsysimError, UnitError, nearest
+from mlsysim.scalars import plain
 
 __all__ = ["Declared", "Rates", "build", "declared", "record"]
 
@@ -139,6 +140,7 @@ def _name_of(value: Any) -> str:
 
 def _plain(kind: str, value: Any, meta: Any, place: str) -> Any:
     python_type, expected = _PLAIN[kind]
+    value = plain(value)
     if kind in ("int", "float") and isinstance(value, str):
         value = _counted(kind, value, meta, place, expected)
     if kind == "float" and type(value) is int and abs(value) < 2**63:
@@ -172,6 +174,10 @@ def _quantity(value: Any, meta: Any, place: str) -> Any:
             raise UnitError(f"{place}: {error}") from None
     if not isinstance(value, units.Quantity):
         raise InputError(f'{place} = {value!r}: expected a quantity, such as "1 {meta["unit"]}"')
+    try:
+        value = units.plain_quantity(value)
+    except UnitError as error:
+        raise UnitError(f"{place} = {error}") from None
     if value.dimensionality != units.dimension(meta["unit"]):
         raise UnitError(
             f"{place} = {units.shown(value)}: wrong dimension; expected a unit like {meta['unit']}"

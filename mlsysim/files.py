@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["exclusive", "read", "write"]
+from mlsysim import paths
+
+__all__ = ["exclusive", "read", "unwritten", "write"]
 
 
 def write(path: Path, content: str | bytes) -> bool:
@@ -27,9 +29,18 @@ def write(path: Path, content: str | bytes) -> bool:
     try:
         partial.write_bytes(data)
         partial.replace(path)
+    except OSError as error:
+        # Python names no file on a full disk.
+        raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
         partial.unlink(missing_ok=True)
     return True
+
+
+def unwritten(error: OSError) -> str:
+    """What the system refused, in a line: the file, where it is known, and the reason."""
+    file = paths.shown(Path(os.fsdecode(error.filename))) if error.filename else ""
+    return f"{file}: {error.strerror}" if file else f"{error.strerror or error}"
 
 
 def read(path: Path) -> bytes:

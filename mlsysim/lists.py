@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from mlsysim.errors import InputError
+from mlsysim.scalars import plain
 
 __all__ = ["Counts", "Values", "counts", "told", "values"]
 
@@ -25,7 +26,8 @@ def counts(place: str, given: Any, *, least: float | None) -> Counts:
     """
     least = least or 0
     expected = f"expected a list of whole numbers of at least {least:g}, such as [1, 2, 4]"
-    for each in _parts(place, given, expected):
+    given = _parts(place, given, expected)
+    for each in given:
         if type(each) is not int or not least <= each < 1 << 40:
             raise InputError(f"{place}: {each!r}: {expected}")
     for before, after in itertools.pairwise(given):
@@ -43,7 +45,8 @@ def values(place: str, given: Any) -> Values:
     ('25 Gb/s', '50 Gb/s')
     """
     expected = 'expected a list of values, such as ["25 Gb/s", "50 Gb/s"]'
-    words = [told(each) for each in _parts(place, given, expected)]
+    given = _parts(place, given, expected)
+    words = [told(each) for each in given]
     for word in words:
         if not word.strip() or words.count(word) > 1:
             raise InputError(
@@ -55,12 +58,13 @@ def values(place: str, given: Any) -> Values:
 def _parts(place: str, given: Any, expected: str) -> Sequence[Any]:
     if not isinstance(given, (list, tuple)):
         raise InputError(f"{place} = {given!r}: {expected}")
-    for each in given:
+    numbers = [plain(each) for each in given]
+    for each in numbers:
         if not isinstance(each, (str, int, float)):
             raise InputError(f"{place}: {each!r}: {expected}")
     if not given:
         raise InputError(f"{place} has no values: {expected}")
-    return given
+    return numbers
 
 
 def told(given: Any) -> str:

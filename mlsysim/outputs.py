@@ -2,24 +2,49 @@
 
 from __future__ import annotations
 
-import inspect
-import re
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar, overload
 
-__all__ = ["Output", "equation_of", "output", "outputs", "summary_of"]
+from mlsysim import units
+from mlsysim.docstrings import equation_of, summary_of
+from mlsysim.errors import InputError, MlsysimError, UnitError
+from mlsysim.scalars import plain
+
+__all__ = ["Output", "has_outputs", "output", "outputs"]
 
 T = TypeVar("T")
 
 
 class Output(Generic[T]):
-    """A property, computed once per object; `unit` is the unit it is published in."""
+    """A property, computed once per object, whose value is always in `unit`, as it is published.
+
+    Raises InputError or UnitError where it is declared, for a unit that is none and for a docstring
+    that does not say what is computed and by which equation.
+    """
 
     def __init__(self, compute: Callable[[Any], T], unit: str) -> None:
         self.compute = compute
         self.unit = unit
         self.__doc__ = compute.__doc__
         self.name = compute.__name__
+        self._check_declaration()
+
+    def _check_declaration(self) -> None:
+        place = f"{self.compute.__module__}: {self.compute.__qualname__}"
+        try:
+            units.dimension(self.unit)
+        except UnitError as error:
+            raise UnitError(f"{place}: @output({self.unit!r}): {error}") from None
+        if sys.flags.optimize >= 2:  # Python has thrown the docstrings away; nothing is published
+            return
+        if not summary_of(self):
+            raise InputError(f"{place}: an output begins its docstring with what it is")
+        if not equation_of(self):
+            raise InputError(
+                f"{place}: no equation; write 'Equation: ...' into its docstring, the formula over "
+                "inputs and other outputs"
+            )
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -32,8 +57,37 @@ class Output(Generic[T]):
         if instance is None:
             return self
         # Not a data descriptor: the value lands in the instance and is found there next time.
-        value = instance.__dict__[self.name] = self.compute(instance)
+        place = f"{type(instance).__name__}.{self.name}"
+        value = instance.__dict__[self.name] = self._published(self.compute(instance), place)
         return value
+
+    def _published(self, value: Any, place: str) -> Any:
+        """The value in the declared unit. Raises MlsysimError for one that it cannot be."""
+        if isinstance(value, Mapping):
+            return {part: self._published(each, f"{place}.{part}") for part, each in value.items()}
+        value = plain(value)
+        if units.is_quantity(value):
+            return self._in_unit(value, place)
+        if not self.unit and (isinstance(value, (bool, int, float, str)) or has_outputs(value)):
+            return value
+        if self.unit and type(value) is int:  # a count, such as tokens
+            return value
+        declared = f"in {self.unit}" if self.unit else "without a unit"
+        expected = "a quantity" if self.unit else "a number, a word, or true or false"
+        raise InputError(
+            f"{place}: returned {repr(value)[:80]}, and is declared {declared}: expected {expected}"
+        )
+
+    def _in_unit(self, value: Any, place: str) -> Any:
+        try:
+            value = units.plain_quantity(value)
+            if not self.unit or value.dimensionality != units.dimension(self.unit):
+                declared = f"in {self.unit}" if self.unit else "without a unit"
+                raise UnitError(f"returned {units.shown(value)}, and is declared {declared}")
+            unit = units.unit(self.unit)
+            return value if value.units == unit else value.to(unit)
+        except MlsysimError as error:
+            raise UnitError(f"{place}: {error}") from None
 
 
 def output(unit: str = "") -> Callable[[Callable[[Any], T]], Output[T]]:
@@ -51,26 +105,6 @@ def outputs(cls: type) -> Iterator[Output[Any]]:
         yield from (member for member in vars(base).values() if isinstance(member, Output))
 
 
-def summary_of(documented: Any) -> str:
-    """The first paragraph of a docstring on one line, without its equation."""
-    text = inspect.cleandoc(documented.__doc__ or "").partition("\n\n")[0]
-    return " ".join(text.partition("Equation:")[0].split())
-
-
-def equation_of(documented: Any) -> str:
-    """What a docstring gives after "Equation:", on one line; empty if it gives none."""
-    return section_of(documented, "Equation")
-
-
-def section_of(documented: Any, title: str) -> str:
-    """What a docstring says after "`title`:" up to the end of that paragraph, on one line.
-
-    >>> def area():
-    ...     '''Area. Equation: width *
-    ...     height.'''
-    >>> section_of(area, "Equation")
-    'width * height'
-    """
-    text = inspect.cleandoc(documented.__doc__ or "")
-    found = re.search(rf"(?:^|\s){title}:\s+(.*?)(?=\n\n|\Z)", text, re.DOTALL)
-    return " ".join(found[1].split()).removesuffix(".") if found else ""
+def has_outputs(thing: object) -> bool:
+    """Whether a thing has outputs of its own, under whose names it is published."""
+    return any(outputs(type(thing)))

@@ -6,10 +6,10 @@ from typing import Any
 
 from mlsysim import showing
 from mlsysim.artifacts.making import inputs
+from mlsysim.docstrings import summary_of
 from mlsysim.documents import Document, document, names
 from mlsysim.engine.loading import load
 from mlsysim.errors import MlsysimError, UnknownName, nearest
-from mlsysim.outputs import summary_of
 from mlsysim.registry.types import KINDS
 
 __all__ = ["COLLECTIONS", "as_data", "as_text", "place_of"]

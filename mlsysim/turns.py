@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shlex
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from mlsysim import files, paths
+from mlsysim import paths
 
 # Set by the Snakefile for the jobs that it starts.
 BUILD = "MLSYSIM_BUILD"
 
 # The build locks that this process holds.
 _HELD: dict[Path, int] = {}
+_SILENT = 2.0  # seconds of waiting before it is said for whom
 
 __all__ = ["BUILD", "at_work", "job", "wait_for_other_builds"]
 
@@ -24,20 +27,27 @@ def wait_for_other_builds() -> None:
     """Hold the build lock until this process ends, and see the last job of a killed build out.
 
     Jobs run on for a moment when the build that started them is killed; what they write is right
-    for what they read, but it must not land on top of what a later build makes.
+    for what they read, but it must not land on top of what a later build makes. What a wait is for
+    is said after two seconds.
     """
     lock = _lock("build")
     if lock in _HELD:
         return
     # Never closed: held for the life of the process.
-    held = _HELD[lock] = os.open(lock, os.O_RDWR | os.O_CREAT)
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        print("waiting for another build in this folder to end", file=sys.stderr, flush=True)
-        fcntl.flock(held, fcntl.LOCK_EX)
-    with files.exclusive(_lock("jobs")):
-        pass
+    _HELD[lock] = _held(lock, fcntl.LOCK_EX, "another build in this folder")
+    os.close(_held(_lock("jobs"), fcntl.LOCK_EX, "what an ended build left at work"))
+
+
+def _leave_to_parent() -> None:
+    """A fork does not hold up builds once its parent is gone: it lets go of the build lock.
+
+    The lock on jobs it keeps, so that a build that starts now lets it end.
+    """
+    while _HELD:
+        os.close(_HELD.popitem()[1])
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 @contextmanager
@@ -55,9 +65,61 @@ def job() -> Iterator[None]:
 @contextmanager
 def at_work() -> Iterator[None]:
     """Keep a build that starts now waiting until this process and its forks are gone."""
-    with _lock("jobs").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_SH)
+    held = _held(_lock("jobs"), fcntl.LOCK_SH, "a build that begins")
+    try:
         yield
+    finally:
+        os.close(held)
+
+
+def _held(lock: Path, kind: int, other: str) -> int:
+    """A descriptor that holds the lock, in which it says who holds it."""
+    held = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+    said_at = time.monotonic() + _SILENT
+    while True:
+        try:
+            fcntl.flock(held, kind | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if time.monotonic() >= said_at:
+                print(f"waiting for {other}{_holders(lock)}", file=sys.stderr, flush=True)
+                fcntl.flock(held, kind)
+                break
+            time.sleep(0.02)
+    with suppress(OSError):  # a full disk
+        if kind == fcntl.LOCK_EX:
+            os.ftruncate(held, 0)
+        now = time.strftime("%Y-%m-%d %H:%M:%S")
+        os.write(held, f"{os.getpid()} {now} {_command()}\n".encode())
+    return held
+
+
+def _command() -> str:
+    """What was typed, as far as a line may tell."""
+    program = Path(sys.argv[0])
+    if program.name == "__main__.py":  # python -m
+        program = program.parent
+    return shlex.join([program.name, *sys.argv[1:]])[:100]
+
+
+def _holders(lock: Path) -> str:
+    """Who wrote into the lock and is still there: command, process and since when."""
+    told = []
+    for line in lock.read_text(encoding="utf-8", errors="replace").splitlines():
+        process, day, hour, command = (line.split(" ", 3) + [""] * 4)[:4]
+        if process.isdecimal() and int(process) != os.getpid() and _is_there(int(process)):
+            told.append(f"{command} (process {process}, since {day} {hour})")
+    return ": " + "; ".join(dict.fromkeys(told)) if told else " to end"
+
+
+def _is_there(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
 
 
 def _lock(name: str) -> Path:

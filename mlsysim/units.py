@@ -13,6 +13,7 @@ import pint
 from pint import DimensionalityError
 
 from mlsysim.errors import UnitError, nearest
+from mlsysim.scalars import plain
 
 __all__ = [
     "DimensionalityError",
@@ -22,6 +23,7 @@ __all__ = [
     "dimension",
     "is_quantity",
     "number",
+    "plain_quantity",
     "quantity",
     "shown",
     "to_si",
@@ -220,7 +222,7 @@ def unit_text(what: Any) -> str:
 
 def _power(name: str, power: Any) -> str:
     symbol = str(ureg.get_symbol(name))
-    return symbol if power == 1 else f"{symbol}**{int(power)}"
+    return symbol if power == 1 else f"{symbol}**{power}"
 
 
 def dimension(text: str) -> Any:
@@ -249,6 +251,19 @@ def _why(error: pint.DimensionalityError) -> str:
 def is_quantity(value: Any) -> bool:
     """Whether a value carries a unit."""
     return isinstance(value, pint.Quantity)
+
+
+def plain_quantity(value: Any) -> Any:
+    """A quantity with a Python number as its magnitude; scalars of numpy as `plain` has them.
+
+    Raises UnitError for an array, a decimal, a complex number.
+    """
+    magnitude = plain(value.magnitude)
+    if isinstance(magnitude, Fraction):  # what pint makes of a text
+        magnitude = float(magnitude)
+    if type(magnitude) not in (int, float):
+        raise UnitError(f"{str(value)[:80]}: expected one whole number or float and its unit")
+    return value if magnitude is value.magnitude else Quantity(magnitude, value.units)
 
 
 def shown(value: Any) -> str:

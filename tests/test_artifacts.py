@@ -20,11 +20,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlsysim import documents, paths, read
+from mlsysim import building, documents, paths, read
 from mlsysim.artifacts import canonical, schema
 from mlsysim.artifacts.lock import read_lock
 from mlsysim.artifacts.solving import solve, verify
-from mlsysim.artifacts.staleness import judge, stale
+from mlsysim.artifacts.staleness import housekeeping, judge, stale
 from mlsysim.errors import InputError, UnknownName
 from mlsysim.units import quantity, unit
 from tests.conftest import FIT, REPOSITORY, SCENARIOS, Run
@@ -479,6 +479,37 @@ def test_without_a_lock_that_can_be_read_everything_is_stale_and_made_again(
     assert "not in results/artifacts.lock" in reasons()
     solve(ALL)
     assert paths.lock().read_bytes() == before
+
+
+DAMAGE: dict[str, Callable[[list[str]], list[str]]] = {
+    "a scenario twice": lambda lines: [*lines, lines[-1]],
+    "a code twice": lambda lines: [lines[0], *lines],
+    "a code cut": lambda lines: [lines[0][:-40], *lines[1:]],
+    "a code lost": lambda lines: lines[1:],
+    "a scenario cut": lambda lines: [*lines[:-1], lines[-1][:-30]],
+    "a scenario's digest changed": lambda lines: [*lines[:-1], lines[-1][:-4] + "0000"],
+    "another order": lambda lines: lines[::-1],
+    "other blanks": lambda lines: [line.replace(" ", "  ") for line in lines],
+    "a remark": lambda lines: ["# of ours", *lines],
+    "a code that nothing uses": lambda lines: ["code 4f53cda18c2baa0c0354bb5f", *lines],
+    "a scenario that is gone": lambda lines: [*lines, lines[-1].replace("A100", "A99")],
+    "nothing at its end": lambda lines: [*lines[:-1], lines[-1] + " "],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_lock_is_told_and_the_next_build_writes_it_as_a_clean_one(
+    damage: str, solved: Path, run: Run
+) -> None:
+    before = paths.lock().read_text("utf-8")
+    assert not housekeeping()
+    paths.lock().write_text("\n".join(DAMAGE[damage](before.splitlines())) + "\n", "utf-8")
+    assert paths.lock().read_text("utf-8") != before
+    assert run(solved, "status").stdout.startswith("stale: results/")
+    made = building.plan(2, main=True)
+    solve([name for group in made.groups for name in group])
+    assert paths.lock().read_text("utf-8") == before
+    assert not housekeeping()
 
 
 def test_each_scenario_changed_in_turn_leaves_one_line_each_in_the_lock(solved: Path) -> None:

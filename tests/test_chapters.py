@@ -419,6 +419,12 @@ def test_a_second_build_gives_the_same_pages_and_follows_an_artifact(book: Path)
     build(book)
     page = book / "build" / "book" / "01_small.html"
     first = page.read_bytes()
+    info = page.with_name(".buildinfo")
+    made = info.read_text(encoding="utf-8")
+    info.write_text(made.replace("config: ", "config: 0"), encoding="utf-8")
+    build(book)
+    assert info.read_text(encoding="utf-8") == made
+    assert not page.with_name(".buildinfo.bak").exists()
     shutil.rmtree(book / "build")
     build(book)
     assert page.read_bytes() == first

@@ -18,6 +18,7 @@ from markdown_it import MarkdownIt
 from mlsysim import building, paths
 from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.book import cells, reference
+from mlsysim.book.cards import basis, card
 from mlsysim.book.markdown import block, code, escaped, in_cell, prose, value
 from mlsysim.book.numbers_index import Record, entries, numbers_page
 from mlsysim.book.page import run_sphinx
@@ -25,9 +26,10 @@ from mlsysim.book.product_uses import products
 from mlsysim.book.reference_classes import class_page
 from mlsysim.book.reference_examples import example_of
 from mlsysim.book.reference_scenarios import Told, scenario_page, sourced
+from mlsysim.docstrings import equation_of
 from mlsysim.documents import names
 from mlsysim.engine.scenario_types import KINDS
-from mlsysim.outputs import equation_of, outputs
+from mlsysim.outputs import outputs
 from mlsysim.solvers import DistributedResult
 from tests.conftest import REPOSITORY, copy_project
 from tests.test_chapters import CELL, HEAD, command, write
@@ -270,9 +272,38 @@ A figure of {quote}`step.pipeline_depth`
 """
 
 
+# Signs that mean something to TOML, YAML, Markdown, MyST, HTML or LaTeX.
+NASTY = (
+    """: a: b, :c: # *d* _e_ $g$ $$h$$ [x](y) [^1] {role} <b>i</b> <role-0> | % & &amp; ~ ^ \\ """
+    """"q" 'r' -- ... ::: (t)= {{ u }} @v http://w.x/y_z \ue0000\ue001 --"""
+)
+CITED = NASTY.replace(";", "")  # which would begin another source
+HELD = "DenseLLMReplicaA100"
+
+
+def with_nasty_texts(root: Path) -> None:
+    """Let a scenario have such a title, such a first comment and such sources of either kind."""
+    (root / "scenarios" / f"{HELD}.toml").write_text(
+        f"""# {NASTY}
+base = "Scenarios.DenseLLMReplica"
+title = {json.dumps(f" {NASTY}{chr(10)} ")}
+
+[node]
+value = "Hardware.DGX_A100"
+source = {json.dumps(f"assumption: {NASTY}")}
+
+[bytes_per_param]
+value = "16 B"
+source = {json.dumps(f"rajbhandari2020, {CITED}")}
+""",
+        encoding="utf-8",
+    )
+
+
 def lay_out(root: Path) -> Path:
     """A small book that lists the generated pages, built once."""
-    assert command(copy_project(root), "solve", "--all") == ""
+    with_nasty_texts(copy_project(root))
+    assert command(root, "solve", "--all") == ""
     for name in ("conf.py", "bibliography.md"):
         shutil.copy(REPOSITORY / "chapters" / name, root / "chapters")
     shutil.copytree(REPOSITORY / "chapters" / "_static", root / "chapters" / "_static")
@@ -347,12 +378,31 @@ def test_cells_of_generated_tables_show_their_roles_and_the_search_finds_their_w
     assert " ".join(plain["batch_tokens"]).endswith(
         "Brown et al. [ 2020 ] , Table 2.1: batch size of GPT-3 175B"
     )
-    assert "\ue000" not in step
+    assert "<role-" not in step
     index = (built / "searchindex.js").read_text("utf-8")
     found = json.loads(index.removeprefix("Search.setIndex(").removesuffix(")"))
     pages_of = found["terms"]["batch_divisor"]
     names_of = [found["docnames"][n] for n in ([pages_of] if type(pages_of) is int else pages_of)]
     assert "reference/scenarios/DenseLLMPretrainingStep" in names_of
+
+
+def shown(markup: str) -> str:
+    """What a reader sees of HTML."""
+    return " ".join(html.unescape(re.sub("<[^>]+>", " ", markup)).split())
+
+
+def test_whatever_a_file_holds_is_printed_as_it_is(
+    built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = shown((built / f"reference/scenarios/{HELD}.html").read_text("utf-8"))
+    assert page.count(NASTY) == 3  # title, first comment, and a source in a cell
+    assert page.count(CITED) == 1
+    assert shown((built / "reference/scenarios.html").read_text("utf-8")).count(NASTY) == 1
+    monkeypatch.setenv("MLSYSIM_ROOT", str(built.parents[1]))
+    held = read(HELD)
+    assert shown(card(held, "state_per_gpu", [], {})).count(NASTY) == 1
+    told = shown(basis(held, {}))
+    assert (told.count(NASTY), told.count(CITED)) == (1, 1)
 
 
 def test_a_chapter_ends_with_its_notebook_and_data_as_real_files(built: Path) -> None:

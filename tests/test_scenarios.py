@@ -11,11 +11,12 @@ import pytest
 
 from mlsysim import Scenarios, documents
 from mlsysim.declared import Declared
+from mlsysim.docstrings import equation_of, summary_of
 from mlsysim.engine.scenario_types import (
     ReferenceTrainingStepScenario,
     SelfContainedReplicaScenario,
 )
-from mlsysim.outputs import equation_of, outputs, summary_of
+from mlsysim.outputs import outputs
 from mlsysim.registry.types import Fleet
 from mlsysim.solvers import DistributedModel, DistributedResult
 from mlsysim.units import Quantity, quantity, to_si, unit

@@ -10,7 +10,10 @@ not understood certifies nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from mlsysim import files, paths
 from mlsysim.artifacts.canonical import digest
@@ -19,7 +22,9 @@ from mlsysim.artifacts.schema import VERSION
 from mlsysim.documents import Document, document, names
 from mlsysim.errors import MlsysimError
 
-__all__ = ["Ingredients", "Lock", "certify", "ingredients", "read_lock", "repeated", "strays"]
+__all__ = ["Ingredients", "Lock", "certify", "faults", "ingredients", "read_lock"]
+
+Entries: TypeAlias = set[tuple[str, str, str]]
 
 
 @dataclass(frozen=True)
@@ -32,22 +37,18 @@ class Ingredients:
     @property
     def code(self) -> str:
         """One digest of all parts."""
-        return digest([list(part) for part in self.parts])
+        return _code_digest(self.parts)
 
-    def lines(self, name: str, artifact: str) -> tuple[str, str]:
-        """The lines that certify that these made the artifact with that digest."""
-        parts = " ".join(f"{part}={value}" for part, value in self.parts)
-        return (
-            f"code {self.code} {parts}",
-            f"scenario {name} inputs={self.inputs} code={self.code} artifact={artifact}",
-        )
+
+def _code_digest(parts: Iterable[tuple[str, str]]) -> str:
+    return digest([list(part) for part in parts])
 
 
 @dataclass(frozen=True)
 class Lock:
     """For each scenario its certified (inputs, code, artifact), and what code digests mean."""
 
-    scenarios: dict[str, set[tuple[str, str, str]]] = field(default_factory=dict)
+    scenarios: dict[str, Entries] = field(default_factory=dict)
     code: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def certifies(self, name: str, made_from: Ingredients, artifact: str) -> bool:
@@ -79,7 +80,7 @@ def read_lock() -> Lock:
     for line in lines:
         word, *rest = line.split() or [""]
         fields = dict(part.split("=", 1) for part in rest[1:] if "=" in part)
-        if word == "code" and rest:
+        if word == "code" and rest and rest[0] == _code_digest(fields.items()):
             lock.code[rest[0]] = fields
         elif word == "scenario" and set(fields) == {"inputs", "code", "artifact"}:
             line_of = lock.scenarios.setdefault(rest[0], set())
@@ -87,53 +88,67 @@ def read_lock() -> Lock:
     return lock
 
 
-def strays() -> list[str]:
-    """Scenarios that the lock certifies although they are gone."""
-    known = set(names("Scenarios"))
-    return sorted(name for name in read_lock().scenarios if name not in known)
-
-
-def repeated() -> list[str]:
-    """Scenarios that several lines certify, as a merge of two branches leaves them."""
-    return sorted(name for name, lines in read_lock().scenarios.items() if len(lines) > 1)
+def faults() -> list[str]:
+    """What the lock holds beside what a build writes, as a merge or an edit by hand leaves it."""
+    lock, known = read_lock(), set(names("Scenarios"))
+    found = [f"certifies {name}, which is gone" for name in sorted({*lock.scenarios} - known)]
+    found += [
+        f"certifies {name} more than once"
+        for name, entries in sorted(lock.scenarios.items())
+        if len(entries) > 1
+    ]
+    if not found and (
+        files.read(paths.lock()) != _text(lock).encode()
+        or any(not _is_explained(entries, lock) for entries in lock.scenarios.values())
+    ):
+        found.append("is not as a build writes it: a line is damaged, doubled or out of its place")
+    return found
 
 
 def certify(made: dict[str, tuple[Ingredients, str]]) -> None:
     """Write which ingredients made these artifacts; drop the lines of scenarios that are gone."""
     with files.exclusive(paths.build() / "lock.mutex"):
-        lines: dict[tuple[str, ...], str] = {}
-        known = set(names("Scenarios"))
-        for name, entries in read_lock().scenarios.items():
-            if name in known and name not in made:
-                for entry in _still_true(name, entries):
-                    inputs, code, artifact = entry
-                    lines[name, *entry] = (
-                        f"scenario {name} inputs={inputs} code={code} artifact={artifact}"
-                    )
-        codes = _code_lines()
+        lock, known = read_lock(), set(names("Scenarios"))
+        for name, entries in [*lock.scenarios.items()]:
+            if name not in known or name in made:
+                del lock.scenarios[name]
+            elif len(entries) > 1 or not _is_explained(entries, lock):
+                for made_from, artifact in _still_true(name, entries):
+                    _add(lock, name, made_from, artifact)
         for name, (made_from, artifact) in made.items():
-            code_line, line = made_from.lines(name, artifact)
-            codes[made_from.code] = code_line
-            lines[name,] = line
-        used = {line.split("code=")[1].split()[0] for line in lines.values()}
-        kept = sorted(codes[code] for code in used if code in codes)
-        files.write(paths.lock(), "".join(f"{line}\n" for line in (*kept, *sorted(lines.values()))))
+            _add(lock, name, made_from, artifact)
+        files.write(paths.lock(), _text(lock))
 
 
-def _still_true(name: str, entries: set[tuple[str, str, str]]) -> set[tuple[str, str, str]]:
-    """Of several lines the one that certifies what is there; all of them if none does."""
-    if len(entries) < 2:
-        return entries
-    try:
+def _add(lock: Lock, name: str, made_from: Ingredients, artifact: str) -> None:
+    lock.scenarios[name] = {(made_from.inputs, made_from.code, artifact)}
+    lock.code[made_from.code] = dict(made_from.parts)
+
+
+def _is_explained(entries: Entries, lock: Lock) -> bool:
+    """Whether the lock says what the code digests of these entries stand for."""
+    return all(code in lock.code for _, code, _ in entries)
+
+
+def _still_true(name: str, entries: Entries) -> Iterator[tuple[Ingredients, str]]:
+    """What certifies the artifact that is there, if one of these entries does."""
+    with suppress(MlsysimError, FileNotFoundError):
         made_from = ingredients(document(f"Scenarios.{name}"))
         artifact = digest(paths.artifact(name).read_bytes())
-    except (MlsysimError, FileNotFoundError):
-        return entries
-    return entries & {(made_from.inputs, made_from.code, artifact)} or entries
+        if (made_from.inputs, made_from.code, artifact) in entries:
+            yield made_from, artifact
 
 
-def _code_lines() -> dict[str, str]:
-    return {
-        code: " ".join(("code", code, *(f"{part}={value}" for part, value in parts.items())))
-        for code, parts in read_lock().code.items()
-    }
+def _text(lock: Lock) -> str:
+    """The lock as a build writes it: the code that scenarios were made with, then the scenarios."""
+    scenarios = [
+        f"scenario {name} inputs={inputs} code={code} artifact={artifact}"
+        for name, entries in lock.scenarios.items()
+        for inputs, code, artifact in entries
+    ]
+    used = {code for entries in lock.scenarios.values() for _, code, _ in entries}
+    codes = [
+        " ".join(("code", code, *(f"{part}={value}" for part, value in lock.code[code].items())))
+        for code in used & {*lock.code}
+    ]
+    return "".join(f"{line}\n" for line in (*sorted(codes), *sorted(scenarios)))

@@ -14,10 +14,12 @@ from mlsysim.artifacts.canonical import digest, dumps, rounded
 from mlsysim.artifacts.code import closure_of_kind
 from mlsysim.artifacts.schema import VERSION
 from mlsysim.declared import Declared
+from mlsysim.docstrings import equation_of, section_of, summary_of
 from mlsysim.documents import Document, cited_keys
 from mlsysim.engine.scenario import Scenario
 from mlsysim.errors import InputError
-from mlsysim.outputs import Output, equation_of, outputs, section_of, summary_of
+from mlsysim.outputs import Output, has_outputs, outputs
+from mlsysim.scalars import plain
 
 __all__ = ["artifact_texts", "content", "csv_text", "inputs"]
 
@@ -46,7 +48,8 @@ def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(rows[0])
     for row in rows:
-        writer.writerow(rounded(each) if isinstance(each, float) else each for each in row.values())
+        cells = map(plain, row.values())
+        writer.writerow(rounded(each) if isinstance(each, float) else each for each in cells)
     return text.getvalue()
 
 
@@ -120,7 +123,7 @@ def _outputs(thing: Any, prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for output in outputs(type(thing)):
         value = getattr(thing, output.name)
         key = prefix + output.name
-        if any(outputs(type(value))):
+        if has_outputs(value):
             yield from _outputs(value, f"{key}.")
             continue
         if isinstance(value, Mapping):
@@ -131,9 +134,9 @@ def _outputs(thing: Any, prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _made(key: str, value: Any, output: Output[Any]) -> dict[str, Any]:
-    """A value in the unit in which it is published."""
+    """A value in the unit in which it is published, which a live output is in."""
     if isinstance(value, units.Quantity):
-        value = value.to(units.unit(output.unit)).magnitude
+        value = value.magnitude
     if isinstance(value, float) and not math.isfinite(value):
         raise InputError(f"{key} comes out as {value}: the inputs are out of all proportion")
     return {

@@ -9,7 +9,7 @@ from typing import Any
 from mlsysim import files, paths
 from mlsysim.artifacts import schema
 from mlsysim.artifacts.canonical import digest
-from mlsysim.artifacts.lock import Ingredients, Lock, ingredients, read_lock, repeated, strays
+from mlsysim.artifacts.lock import Ingredients, Lock, faults, ingredients, read_lock
 from mlsysim.documents import Document, document, names
 from mlsysim.engine import scenario_schema
 from mlsysim.errors import MlsysimError
@@ -158,7 +158,7 @@ def orphans() -> list[str]:
 
 def housekeeping() -> bool:
     """Whether a build has something to put right that no stale scenario causes."""
-    return any((stale_schemas(), orphans(), strays(), repeated()))
+    return any((stale_schemas(), orphans(), faults()))
 
 
 def stale_schemas() -> list[str]:

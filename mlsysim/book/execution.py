@@ -105,7 +105,7 @@ def _run(chapter: str, sources: list[Cell]) -> Any:
         {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": _unexecuted(sources)}
     )
     with (
-        tempfile.TemporaryDirectory() as settings,
+        tempfile.TemporaryDirectory(dir=_short()) as settings,
         kernels.kernel(Path(settings), paths.chapters()) as manager,
     ):
         client = NotebookClient(
@@ -131,6 +131,11 @@ def _run(chapter: str, sources: list[Cell]) -> Any:
             line = sources[reached[-1]].line
             raise MlsysimError(f"{place(chapter, line)}: the cell ended its own process") from None
     return notebook
+
+
+def _short() -> str | None:
+    """A folder for sockets, whose path must stay below some hundred bytes; usually Python's own."""
+    return None if len(os.fsencode(tempfile.gettempdir())) < 70 else "/tmp"
 
 
 def _unexecuted(sources: list[Cell]) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from mlsysim import files
 from mlsysim.artifacts.canonical import digest
 from mlsysim.book.products import (
     cell_value,
+    column_values,
     csv_text,
     figure_files,
     header,
@@ -155,13 +156,14 @@ def _drawn(figure: Figure, kind: str, metadata: dict[str, None]) -> bytes:
 
 def _data(name: str, data: pd.DataFrame) -> str:
     names = header(data, name)
+    columns = zip(*(column_values(data, column) for column in names), strict=True)
     rows = [
         [
             _plotted(cell_value(value, place), place)
             for column, value in zip(names, row, strict=True)
             for place in [f"{name}: data column {column!r}, row {number}"]
         ]
-        for number, row in enumerate(data.itertuples(index=False, name=None), start=1)
+        for number, row in enumerate(columns, start=1)
     ]
     return csv_text(names, rows)
 

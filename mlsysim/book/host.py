@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from mlsysim import paths, turns
+from mlsysim import files, paths, turns
 from mlsysim.book import cells, kernels
 from mlsysim.book.execution import run_cells
 from mlsysim.errors import MlsysimError
@@ -40,12 +40,16 @@ def main(jobs: int, chapters: list[str]) -> None:
     with turns.at_work():
         _preload(chapters)
         for chapter, result in kernels.each(run_cells, chapters, jobs, sys.stdin):
-            print(json.dumps({"chapter": chapter, **_answer(result)}), file=told, flush=True)
+            answer = {"chapter": chapter, **_answer(chapter, result)}
+            print(json.dumps(answer), file=told, flush=True)
 
 
-def _answer(result: Any) -> dict[str, Any]:
+def _answer(chapter: str, result: Any) -> dict[str, Any]:
     if isinstance(result, MlsysimError):
         return {"error": str(result), "kind": type(result).__name__}
+    if isinstance(result, OSError):
+        error = f"chapters/{chapter}.md: {files.unwritten(result)}"
+        return {"error": error, "kind": "MlsysimError"}
     if isinstance(result, Exception):  # a defect of ours, or a killed process
         notes = "".join(getattr(result, "__notes__", ()))
         return {"error": f"{result}\n{notes}".strip(), "kind": "MlsysimError"}

@@ -11,7 +11,6 @@ import os
 import secrets
 import signal
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -20,6 +19,8 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from queue import Empty
 from typing import Any
+
+from mlsysim import workers
 
 __all__ = ["each", "kernel"]
 
@@ -41,7 +42,7 @@ def each(
         while todo and len(running) < max(1, at_once):
             name = todo.pop()
             here, there = _FORK.Pipe(duplex=False)
-            process = _FORK.Process(target=_tell, args=(there, work, name))
+            process = _FORK.Process(target=_tell, args=(there, work, name, os.getpid()))
             process.start()
             there.close()
             running[here] = name, process
@@ -54,8 +55,9 @@ def each(
             process.join()
 
 
-def _tell(there: Connection, work: Callable[[str], Any], name: str) -> None:
+def _tell(there: Connection, work: Callable[[str], Any], name: str, parent: int) -> None:
     """The life of a fork that does `work`."""
+    workers.killed_with_parent(parent)
     try:
         there.send(work(name))
     except Exception as error:  # noqa: BLE001  handed to the parent process
@@ -83,10 +85,14 @@ def kernel(settings: Path, folder: Path) -> Iterator[Any]:
 
     file, key = settings / "kernel.json", secrets.token_hex(16).encode()
     # No open port: its sockets lie beside the connection file.
-    write_connection_file(str(file), transport="ipc", ip=str(settings / "socket"), key=key)
+    try:
+        write_connection_file(str(file), transport="ipc", ip=str(settings / "socket"), key=key)
+    except OSError as error:
+        error.filename = str(file)  # Python names no file on a full disk
+        raise
     process = _FORK.Process(target=_run, args=(file, folder))
     process.start()
-    _end_with_parent()
+    workers.end_with_parent()
     try:
         manager = AsyncKernelManager(
             connection_file=str(file), transport="ipc", client_factory=_client_class()
@@ -108,31 +114,13 @@ def _run(connection_file: Path, folder: Path) -> None:
     from ipykernel.kernelapp import IPKernelApp
 
     os.setsid()  # an interrupt at the terminal is its client's to handle
-    _end_with_parent()
+    workers.end_with_parent()
     os.environ["IPYTHONDIR"] = str(connection_file.parent)
     os.chdir(folder)
     sys.path.insert(0, "")  # a cell may import what lies beside the chapters
     arguments = [f"--f={connection_file}", f"--IPKernelApp.parent_handle={os.getppid()}"]
     sys.argv = ["ipykernel_launcher", *arguments]
     IPKernelApp.launch_instance(argv=arguments)
-
-
-def _end_with_parent() -> None:
-    """End this process in the moment that the one that forked it ends, killed or not.
-
-    A kernel that is left behind would otherwise write for up to a second more. It takes with it
-    what its cells started.
-    """
-    parent = multiprocessing.parent_process()
-
-    def watch() -> None:
-        if parent:
-            parent.join()
-            if os.getpgrp() == os.getpid():
-                os.killpg(0, signal.SIGKILL)
-            os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def _client_class() -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import builtins
 import gc
 import io
 import re
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlsysim import errors, files, paths
+from mlsysim import errors, files, paths, workers
 from mlsysim.artifacts.code import one_look
 from mlsysim.book import notebooks
 from mlsysim.book.cells import chapters
@@ -85,6 +86,7 @@ def _lay_out(jobs: int) -> Path:
     if warnings:
         raise MlsysimError("the book has warnings:\n" + warnings)
     unfinished.unlink()
+    (out / ".buildinfo.bak").unlink(missing_ok=True)  # of other settings, which a clean build lacks
     return out / "index.html"
 
 
@@ -144,11 +146,15 @@ def run_sphinx(out: Path, builder: str, jobs: int = 1) -> str:
                 # The first process waits for the others in turns, and leaves its core to them.
                 parallel=min(jobs, _MOST) + 1 if jobs > 1 else 1,
             )
-            app.build()
+            with workers.bound_to_this_process():
+                app.build()
     except SphinxParallelError as error:
         told.write(_told_by(error))
     except SphinxError as error:
         told.write(f"{error}\n")
+    except OSError as error:  # a full disk, of which Python does not say the file
+        error.filename = error.filename or str(out)
+        raise
     warnings = _UNLISTED.sub(_unlisted, _COLOR.sub("", told.getvalue()))
     warnings = _PLACED.sub(_on_its_line, warnings.replace(f"{paths.root()}/", "").strip())
     return _GENERATED.sub(lambda found: f"{origin(found['page'])}, on its page", warnings)
@@ -160,6 +166,9 @@ def _told_by(error: SphinxParallelError) -> str:
     module, _, kind = name.rpartition(".")
     if module == errors.__name__:
         raise getattr(errors, kind)(message) from None
+    if isinstance(raised := getattr(builtins, kind, None), type) and issubclass(raised, OSError):
+        reason = re.sub(r"^\[Errno \d+\] ", "", message)
+        raise MlsysimError(f"{paths.shown(paths.build())}: {reason}") from None
     if module.startswith("sphinx."):
         return f"{message}\n"
     raise RuntimeError(error.traceback) from None

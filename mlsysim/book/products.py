@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 from mlsysim import paths
 from mlsysim.artifacts.canonical import rounded
 from mlsysim.errors import InputError
+from mlsysim.scalars import plain
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
     "cell_value",
+    "column_values",
     "csv_text",
     "figure_files",
     "header",
@@ -78,10 +80,14 @@ def header(frame: pd.DataFrame, product: str) -> list[str]:
     return names
 
 
+def column_values(frame: pd.DataFrame, column: str) -> list[Any]:
+    """The cells of a column in their own precision; pandas would hand them out as doubles."""
+    return list(frame[column].to_numpy())
+
+
 def cell_value(value: Any, place: str) -> Any:
     """A cell as a plain value. Raises InputError for one that is missing or not finite."""
-    if hasattr(value, "item") and hasattr(value, "dtype"):
-        value = value.item()  # numpy's scalars
+    value = plain(value)
     missing = value is None or type(value).__name__ in ("NAType", "NaTType")
     if missing or value != value:  # pandas writes a missing text as NaN
         raise InputError(f"{place}: a value is missing; for an empty cell write an empty text")

@@ -11,8 +11,9 @@ from typing import Any, get_type_hints
 from mlsysim.artifacts.reading import Artifact
 from mlsysim.book.markdown import block, code, link, prose, table, under
 from mlsysim.book.reference_examples import example_of, returned
+from mlsysim.docstrings import equation_of, section_of, summary_of
 from mlsysim.engine.scenario import Scenario
-from mlsysim.outputs import Output, equation_of, outputs, section_of, summary_of
+from mlsysim.outputs import Output, outputs
 
 __all__ = ["class_page", "link_to", "properties"]
 

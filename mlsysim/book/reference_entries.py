@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from mlsysim.artifacts.reading import Artifact
 from mlsysim.book.markdown import escaped, prose, table
 from mlsysim.book.reference_classes import link_to
+from mlsysim.docstrings import summary_of
 from mlsysim.engine.scenario_types import KINDS
-from mlsysim.outputs import summary_of
 
 __all__ = ["entry_pages"]
 

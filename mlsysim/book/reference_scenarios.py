@@ -46,7 +46,7 @@ def scenario_page(artifact: Mapping[str, Any], told: Told) -> str:
     ]  # in the order in which the inputs lead to them
     parts = [
         f"# {name}",
-        f"**{escaped(artifact['title'])}**",
+        f"**{escaped(' '.join(artifact['title'].split()))}**",
         block(prose(told.purpose)),
         _facts(artifact, told, references),
         "## Outputs",

@@ -21,9 +21,8 @@ from sphinx.writers.html5 import HTML5Translator
 
 __all__ = ["register"]
 
-# A place for the role of that number; no text of ours has these signs of private use.
-_OPEN, _CLOSE = "\ue000", "\ue001"
-_PLACE = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
+# A place for the role of that number; all text is escaped, so that none can hold a tag.
+_PLACE = re.compile(r"<role-(\d+)>")
 _ALIGNED = re.compile(r'<(t[hd]) style="text-align:(left|right)">')
 
 
@@ -54,7 +53,7 @@ class ReferenceTable(SphinxDirective):
 
 @cache
 def _markdown() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"typographer": True}).enable(["table", "smartquotes"])
+    parser = MarkdownIt("commonmark").enable("table")
     parser.use(myst_role_plugin)
     parser.add_render_rule("myst_role", _leave_place)
     return parser
@@ -64,7 +63,7 @@ def _leave_place(_self: Any, tokens: Any, at: int, _options: Any, env: Any) -> s
     """A place for a role; the same text has the same number."""
     token, roles = tokens[at], env["roles"]
     text = f"{{{token.meta['name']}}}`{token.content}`"
-    return f"{_OPEN}{roles.setdefault(text, len(roles))}{_CLOSE}"
+    return f"<role-{roles.setdefault(text, len(roles))}>"
 
 
 def write_table(writer: HTML5Translator, node: reference_table) -> None:

@@ -81,6 +81,7 @@ def parse(text: str, document: nodes.document) -> None:
         config.copy(all_links_external=True, enable_extensions=extensions), SphinxRenderer
     )
     parser.options["document"] = document
+    document.settings.smart_quotes = False  # signs of sources and commands stay what they are
     parser.render(text)
 
 

@@ -14,7 +14,7 @@ from mlsysim import files, units
 from mlsysim.book import latex, table_quotes
 from mlsysim.book.markdown import code, escaped, in_cell
 from mlsysim.book.numbers import format_number
-from mlsysim.book.products import cell_value, csv_text, header, table_files
+from mlsysim.book.products import cell_value, column_values, csv_text, header, table_files
 from mlsysim.book.quotes import Printed
 from mlsysim.book.table_quotes import TableQuote
 from mlsysim.errors import InputError, MlsysimError, UnitError, nearest
@@ -83,7 +83,7 @@ def save_table(
     table = {
         column: [
             _cell(cell_value(value, place), formats.get(column, ""), place)
-            for number, value in enumerate(frame[column], start=1)
+            for number, value in enumerate(column_values(frame, column), start=1)
             for place in [f"{name}: column {column!r}, row {number}"]
         ]
         for column in names

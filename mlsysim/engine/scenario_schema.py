@@ -15,7 +15,7 @@ from typing import Any
 from mlsysim import files, paths
 from mlsysim.artifacts.canonical import digest, dumps
 from mlsysim.artifacts.code import definitions
-from mlsysim.outputs import summary_of
+from mlsysim.docstrings import summary_of
 
 __all__ = ["fields", "is_stale", "path", "schema", "text", "told"]
 

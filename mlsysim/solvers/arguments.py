@@ -10,6 +10,7 @@ from typing import Any
 from mlsysim import units
 from mlsysim.errors import InputError, LayoutError
 from mlsysim.registry.types import Fleet, TransformerModel
+from mlsysim.scalars import plain
 from mlsysim.solvers.layout import Layout, layout_of
 from mlsysim.solvers.pipeline import leaves_a_stage_empty
 from mlsysim.solvers.step import Inputs
@@ -24,7 +25,7 @@ _SPLITS = ("layers", "slots")
 
 def inputs_of(given: Mapping[str, Any]) -> tuple[Inputs, Layout]:
     """The arguments of `solve`, checked, as numbers in base units, and the layout they give."""
-    g = SimpleNamespace(**given)
+    g = SimpleNamespace(**{name: plain(each) for name, each in given.items()})
     flags = {
         "sequence_parallel": g.sequence_parallel,
         "fused_attention": g.fused_attention,
@@ -148,6 +149,7 @@ def _bytes_per_param(quantity: Any, gradient_bytes: float) -> float:
     shown = f"bytes_per_param = {units.shown(quantity)}"
     if not isinstance(quantity, units.Quantity) or not quantity.check("[data]"):
         raise InputError(f'{shown}: expected a quantity in bytes, such as Q("16 B")')
+    quantity = units.plain_quantity(quantity)
     least = 2 + gradient_bytes
     if not least <= units.to_si(quantity) < math.inf:
         raise InputError(f"{shown}: expected at least {least:g} B, a weight and its gradient")
