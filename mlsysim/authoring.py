@@ -85,8 +85,8 @@ def _variant(name: str, cls: Any, base: Document) -> str:
         *_comment(
             f"Every input is that of {base.name}. Uncomment those that differ, with a value and a "
             "source of their own, and remove the others. A source is a key of "
-            "chapters/references.bib with the place in it, 'Scenarios.NAME, its output', or "
-            "'assumption: reason'."
+            "chapters/references.bib with the place in it, or 'assumption: reason'. A value that "
+            "is another's says so by follows = 'Scenarios.NAME.OUTPUT'."
         ),
     ]
     for field in dataclasses.fields(cls):
@@ -103,8 +103,8 @@ def _of_kind(name: str, cls: Any, pattern: Document) -> str:
         "",
         *_comment(
             f"The values are those of {pattern.name}. Give each its own, and a source: a key of "
-            "chapters/references.bib with the place in it, 'Scenarios.NAME, its output', or "
-            "'assumption: reason'."
+            "chapters/references.bib with the place in it, or 'assumption: reason'. A value that "
+            "is another's says so by follows = 'Scenarios.NAME.OUTPUT'."
         ),
     ]
     for field in dataclasses.fields(cls):

@@ -17,6 +17,7 @@ from mlsysim.declared import Declared
 from mlsysim.documents import Document, cited_keys
 from mlsysim.engine.scenario import Scenario
 from mlsysim.errors import InputError
+from mlsysim.follows import told
 from mlsysim.outputs import Output, equation_of, outputs, section_of, summary_of
 
 __all__ = ["artifact_texts", "content", "csv_text", "inputs"]
@@ -107,12 +108,13 @@ def _leaf(value: Any, field: dataclasses.Field[Any], leaf: dict[str, Any]) -> di
         value, unit = leaf["value"], ""
         if isinstance(value, list):
             value = lists.told(value)
-    return {
+    made = {
         "value": value,
         "unit": unit,
         "description": field.metadata["description"],
         "source": leaf["source"],
     }
+    return {**made, "follows": told(leaf)} if "follows" in leaf else made
 
 
 def _outputs(thing: Any, prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:
