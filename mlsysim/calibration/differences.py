@@ -13,6 +13,8 @@ from mlsysim.follows import told
 
 __all__ = ["Finding", "message", "resting"]
 
+_MOST = 100  # findings that a message lists
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -41,7 +43,7 @@ class Finding:
         if self.wrong:
             return f"{self.follower.key}: {self.wrong}"
         given = self.follower.leaf["value"]
-        return f"{self.follower.key} = {given} follows {told(self.follower.leaf)}: {self.due}"
+        return f"{self.follower.key} = {given}, but {told(self.follower.leaf)} gives {self.due}"
 
     @property
     def advice(self) -> str:
@@ -54,13 +56,13 @@ class Finding:
 
 def message(found: list[Finding]) -> str:
     """All findings as one error, with what mends them."""
-    differ = sum(not each.wrong for each in found)
-    lines = [f"    {each}" for each in found]
-    many = len(found) > 1
-    head = f"{len(found)} values are not what they" if many else "1 value is not what it"
-    head += " follow" if many else " follows"
-    if differ:
-        head += "; run: mlsysim calibrate"
+    lines = [f"    {each}" for each in found[:_MOST]]
+    if len(found) > _MOST:
+        lines.append(f"    and {len(found) - _MOST} more")
+    if all(each.wrong for each in found):
+        head = f"values that cannot be compared with what they follow: {len(found)}"
+    else:
+        head = f"values that differ from what they follow: {len(found)}; run: mlsysim calibrate"
     return "\n".join([head, *lines])
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mlsysim import documents
+from mlsysim import documents, paths
 from mlsysim.documents import Document
 from mlsysim.errors import MlsysimError, UnknownName, nearest
 from mlsysim.follows import factors, leaves
@@ -64,6 +64,7 @@ class Following:
         self, known: dict[str, Document] | None = None, names: Iterable[str] | None = None
     ) -> None:
         self.known = {} if known is None else known
+        self._rests: dict[str, set[str]] = {}
         self._met: dict[tuple[str, str], Follower] = {}
         found = self._read(f"Scenarios.{name}" for name in names) if names is not None else ()
         everything = self._read(f"{c}.{n}" for c in _COLLECTIONS for n in documents.names(c))
@@ -86,7 +87,7 @@ class Following:
 
     def follower(self, told: Document, key: str, leaf: dict[str, Any]) -> Follower | None:
         """A value of a document as one that follows another; it may stand in the base's file."""
-        if "follows" not in leaf:
+        if "follows" not in leaf or not _is_compared(told, leaf):
             return None
         place = told.places[key.partition(".")[0]]
         if (place, key) not in self._met:
@@ -94,18 +95,6 @@ class Following:
                 told = documents.document(f"Scenarios.{Path(place).stem}", self.known)
             self._met[place, key] = Follower(told, key, leaf)
         return self._met[place, key]
-
-    def compared(self, follower: Follower) -> bool:
-        """Whether there is what it follows.
-
-        The registry serves other projects too, which need not hold the scenario of a fit.
-        """
-        own = follower.document.reference.startswith("Scenarios.")
-        return own or all(
-            documents.exists(*name.split(".")[:2])
-            for name in follower.terms
-            if name.startswith("Scenarios.")
-        )
 
     def find(self, name: str) -> Target:
         """What a full name leads to, through references on its way.
@@ -141,33 +130,29 @@ class Following:
     @cached_property
     def origins(self) -> list[str]:
         """The scenarios whose outputs are followed, each after those that it rests on."""
-        ordered: dict[str, None] = {}
-        begun: set[str] = set()
-
-        def visit(told: Document) -> None:
-            if told.name in begun:
-                return
-            begun.add(told.name)
-            for follower in self.within(told):
-                for each in self._origins_of(follower):
-                    visit(each)
-            ordered[told.name] = None
-
-        for follower in self.followers.values():
-            for each in self._origins_of(follower):
-                visit(each)
-        return list(ordered)
+        found = {
+            told.name: len(self._behind(told))
+            for follower in self.followers.values()
+            for told in self._origins_of(follower)
+        }
+        return sorted(found, key=lambda name: (found[name], name))
 
     def behind(self, follower: Follower) -> set[str]:
         """The scenarios that a value rests on, through all that their inputs follow in turn."""
-        found: dict[str, Document] = {}
-        todo = self._origins_of(follower)
-        while todo:
-            told = todo.pop()
-            if told.name not in found:
-                found[told.name] = told
-                todo += [o for each in self.within(told) for o in self._origins_of(each)]
-        return set(found)
+        origins = self._origins_of(follower)
+        return {told.name for told in origins}.union(*map(self._behind, origins))
+
+    def _behind(self, told: Document) -> set[str]:
+        """The scenarios that the inputs of a scenario rest on in this way."""
+        if told.name not in self._rests:
+            found, todo = set[str](), [told]
+            while todo:
+                for follower in self.within(todo.pop()):
+                    new = [o for o in self._origins_of(follower) if o.name not in found]
+                    found |= {each.name for each in new}
+                    todo += new
+            self._rests[told.name] = found
+        return self._rests[told.name]
 
     def _origins_of(self, follower: Follower) -> list[Document]:
         """The scenarios whose outputs a value takes, itself or by the inputs that it follows."""
@@ -194,6 +179,17 @@ class Following:
                 yield self.find(name)
             except MlsysimError:
                 continue
+
+
+def _is_compared(told: Document, leaf: dict[str, Any]) -> bool:
+    """Whether what a value follows belongs to this project.
+
+    A registry that serves another project than its own follows scenarios which that need not hold.
+    """
+    if told.reference.startswith("Scenarios.") or paths.root() == paths.PACKAGE.parent:
+        return True
+    collection, name, *_ = leaf["follows"].split(".")
+    return collection != "Scenarios" or documents.exists(collection, name)
 
 
 def reached(told: Document) -> set[tuple[str, str]]:

@@ -22,6 +22,8 @@ from mlsysim.scenarios import scenario
 
 __all__ = ["findings"]
 
+_LONGEST = 50  # values that follow each other in a row
+
 
 @one_look()
 def findings(following: Following | None = None) -> list[Finding]:
@@ -32,9 +34,8 @@ def findings(following: Following | None = None) -> list[Finding]:
     settling = _Settling(following or Following())
     found = []
     for follower in settling.following.followers.values():
-        if settling.following.compared(follower):
-            with suppress(MlsysimError):  # which is kept beside it
-                settling.settle(follower)
+        with suppress(MlsysimError):  # which is kept beside it
+            settling.settle(follower)
     for follower, due in settling.settled:
         if isinstance(due, MlsysimError):
             found.append(Finding(follower, wrong=str(due)))
@@ -69,6 +70,8 @@ class _Settling:
             trail = [*self._open.values()]
             trail = [*trail[trail.index(follower.name) :], follower.name]
             raise _Circle(f"these follow each other in a circle: {' -> '.join(trail)}")
+        if len(self._open) > _LONGEST:
+            raise _Circle(f"follows through more than {_LONGEST} others; follow one of the last")
         if place not in self._due:
             self._open[place] = follower.name
             try:
@@ -89,7 +92,7 @@ class _Settling:
         followed = self._value(origin)
         if own is None or not isinstance(followed, units.Quantity):
             if own is not None or isinstance(followed, units.Quantity):
-                raise InputError(f"follows {origin} = {_shown(followed)}, and is {given!r} itself")
+                raise InputError(f"{given!r} cannot follow {origin} = {_shown(followed)}")
             if "scale" in leaf or "digits" in leaf:
                 raise InputError(f"{given!r} is no number, so it has neither scale nor digits")
             return given if given == followed else followed
