@@ -180,10 +180,11 @@ def _solve(options: argparse.Namespace) -> int:
     from mlsysim import turns
     from mlsysim.artifacts.solving import Solved, solve
 
-    names = _chosen(options)
+    names, errors = _chosen(options), list[str]()
 
     def report(done: Solved) -> None:
         if done.error:
+            errors.append(done.error)
             said = f"{done.name}: {done.error}" if done.name else done.error
             print(f"mlsysim: {said}", file=sys.stderr, flush=True)
         elif not options.json and done.removed:
@@ -198,7 +199,7 @@ def _solve(options: argparse.Namespace) -> int:
         done = solve(names, report, compare=options.compare)
     if options.json:
         _print_json([{"name": d.name, "changed": d.changed, "error": d.error} for d in done])
-    return int(any(each.error for each in done))
+    return int(bool(errors))
 
 
 def _calibrate(options: argparse.Namespace) -> int:

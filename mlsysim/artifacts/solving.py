@@ -29,8 +29,8 @@ __all__ = ["Solved", "Verified", "solve", "verify"]
 class Solved:
     """What became of a scenario: its artifact changed, stayed, or the error that stopped it.
 
-    The name is empty for what concerns no single one. `unfit` says why a scenario that was solved
-    does not fit its hardware; `removed` marks a file that no scenario makes any more.
+    `unfit` says why a scenario that was solved does not fit its hardware; `removed` marks a file
+    that no scenario makes any more.
     """
 
     name: str
@@ -64,14 +64,14 @@ def solve(
 
     A scenario that cannot be solved keeps its old artifact and does not stop the others. One that
     rests on a value which is not what it follows is refused; `compare` looks at every such value,
-    whether one of these scenarios rests on it or not.
+    whether one of these scenarios rests on it or not. All such values are reported first, as what
+    became of a scenario without a name.
     """
     names, done, made = list(names), list[Solved](), {}
     following = Following(names=None if compare else names)
     differing = findings(following)
     if differing:
-        done.append(Solved("", error=message(differing)))
-        report(done[-1])
+        report(Solved("", error=message(differing)))
     for name in names:
         try:
             told = document(f"Scenarios.{name}")

@@ -131,7 +131,7 @@ class Following:
     def origins(self) -> list[str]:
         """The scenarios whose outputs are followed, each after those that it rests on."""
         found = {
-            told.name: len(self._behind(told))
+            told.name: len(self._behind(told) - {told.name})
             for follower in self.followers.values()
             for told in self._origins_of(follower)
         }
