@@ -12,6 +12,7 @@ from typing import Any
 from mlsysim import files, paths
 from mlsysim.documents import Document, document, names
 from mlsysim.errors import InputError, MlsysimError, UnknownName, nearest
+from mlsysim.follows import KEYS
 
 __all__ = ["new_chapter", "new_scenario"]
 
@@ -126,7 +127,8 @@ def _leaves(key: str, leaf: dict[str, Any], taken: str = "") -> list[str]:
             line for part, each in leaf.items() for line in _leaves(f"{key}.{part}", each, taken)
         ]
     source = f"assumption: TODO; {taken}" if taken else "assumption: TODO"
-    return [f"[{key}]", f"value = {_toml(leaf['value'])}", f"source = {_toml(source)}"]
+    followed = [] if taken else [f"{part} = {_toml(leaf[part])}" for part in KEYS if part in leaf]
+    return [f"[{key}]", f"value = {_toml(leaf['value'])}", *followed, f"source = {_toml(source)}"]
 
 
 def _toml(value: Any) -> str:
