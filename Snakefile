@@ -39,12 +39,14 @@ for number, group in enumerate([PLAN.fresh, *PLAN.groups]):
             f"solve_{number}"
         input:
             PLAN.path if number else [],
+            artifacts(PLAN.first) if number and group != PLAN.first else [],
         output:
             update(artifacts(group)),
         params:
+            compare="--compare" if number and group == PLAN.first else [],
             names=group,
         shell:
-            "{PYTHON:q} -m mlsysim solve {params.names:q}"
+            "{PYTHON:q} -m mlsysim solve {params.compare} {params.names:q}"
 
 
 for number, (chapters, waits_for) in enumerate([(PLAN.fresh_chapters, []), *PLAN.executions]):

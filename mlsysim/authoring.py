@@ -12,6 +12,7 @@ from typing import Any
 from mlsysim import files, paths
 from mlsysim.documents import Document, document, names
 from mlsysim.errors import InputError, MlsysimError, UnknownName, nearest
+from mlsysim.follows import KEYS
 
 __all__ = ["new_chapter", "new_scenario"]
 
@@ -85,8 +86,8 @@ def _variant(name: str, cls: Any, base: Document) -> str:
         *_comment(
             f"Every input is that of {base.name}. Uncomment those that differ, with a value and a "
             "source of their own, and remove the others. A source is a key of "
-            "chapters/references.bib with the place in it, 'Scenarios.NAME, its output', or "
-            "'assumption: reason'."
+            "chapters/references.bib with the place in it, or 'assumption: reason'. A value that "
+            "is another's says so by follows = 'Scenarios.NAME.OUTPUT'."
         ),
     ]
     for field in dataclasses.fields(cls):
@@ -103,8 +104,8 @@ def _of_kind(name: str, cls: Any, pattern: Document) -> str:
         "",
         *_comment(
             f"The values are those of {pattern.name}. Give each its own, and a source: a key of "
-            "chapters/references.bib with the place in it, 'Scenarios.NAME, its output', or "
-            "'assumption: reason'."
+            "chapters/references.bib with the place in it, or 'assumption: reason'. A value that "
+            "is another's says so by follows = 'Scenarios.NAME.OUTPUT'."
         ),
     ]
     for field in dataclasses.fields(cls):
@@ -126,7 +127,8 @@ def _leaves(key: str, leaf: dict[str, Any], taken: str = "") -> list[str]:
             line for part, each in leaf.items() for line in _leaves(f"{key}.{part}", each, taken)
         ]
     source = f"assumption: TODO; {taken}" if taken else "assumption: TODO"
-    return [f"[{key}]", f"value = {_toml(leaf['value'])}", f"source = {_toml(source)}"]
+    followed = [] if taken else [f"{part} = {_toml(leaf[part])}" for part in KEYS if part in leaf]
+    return [f"[{key}]", f"value = {_toml(leaf['value'])}", *followed, f"source = {_toml(source)}"]
 
 
 def _toml(value: Any) -> str:

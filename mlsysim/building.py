@@ -20,6 +20,7 @@ from mlsysim.artifacts import lock, staleness
 from mlsysim.artifacts.canonical import digest
 from mlsysim.artifacts.code import closure, one_look, remember
 from mlsysim.book import cells
+from mlsysim.calibration import agreement
 from mlsysim.errors import InputError, MlsysimError
 
 __all__ = [
@@ -43,10 +44,12 @@ _MOST = 64  # scenarios that one process solves
 class Plan:
     """What there is and what is stale: scenarios by process, chapters, the page.
 
-    A stale chapter has the list of stale scenarios that it waits for, a fresh one none.
+    If there is any `first`, it is the first group, and the others wait for it. A stale chapter has
+    the list of stale scenarios that it waits for, a fresh one none.
     """
 
     scenarios: list[str] = field(default_factory=list)
+    first: list[str] = field(default_factory=list)
     groups: list[list[str]] = field(default_factory=list)
     chapters: dict[str, list[str] | None] = field(default_factory=dict)
     page: bool = False
@@ -96,7 +99,10 @@ def plan(cores: int, *, main: bool) -> Plan:
         return Plan(**json.loads(path.read_text(encoding="utf-8")))
     interpreter.need_docstrings()
     turns.wait_for_other_builds()
-    scenarios = staleness.stale()
+    known: dict[str, documents.Document] = {}
+    scenarios = staleness.stale(known)
+    first = agreement.first(known, scenarios)
+    scenarios = list(dict.fromkeys([*first, *scenarios]))
     if staleness.housekeeping() and not scenarios:
         scenarios = documents.names("Scenarios")[:1]  # any solve puts the rest right
     chapters: dict[str, list[str] | None] = {}
@@ -104,10 +110,12 @@ def plan(cores: int, *, main: bool) -> Plan:
         waits = [name for name in _reads(chapter) if name in scenarios]
         chapters[chapter] = waits if waits or chapter_reasons(chapter) else None
     # Some take a hundred times as long as others, so there are more groups than cores.
-    count = max(-(-len(scenarios) // _MOST), min(len(scenarios) // 2, 2 * max(1, cores)), 1)
+    rest = [name for name in scenarios if name not in first]
+    count = max(-(-len(rest) // _MOST), min(len(rest) // 2, 2 * max(1, cores)), 1)
     made = Plan(
         scenarios=documents.names("Scenarios"),
-        groups=[scenarios[i::count] for i in range(count) if scenarios],
+        first=first,
+        groups=[first] * bool(first) + [rest[i::count] for i in range(count) if rest],
         chapters=chapters,
         page=bool(scenarios) or chapters != dict.fromkeys(chapters) or page_is_stale(),
         path=path.relative_to(paths.root()).as_posix(),
@@ -281,6 +289,10 @@ def status() -> list[dict[str, Any]]:
         if not verdict.fresh
     ]
     stale = {Path(each["what"]).stem for each in found}
+    found += [
+        {"what": f"{each.file}:{each.line}", "reasons": [each.advice]}
+        for each in agreement.differences()
+    ]
     found += [
         {"what": path, "reasons": ["not the schema of this code"]}
         for path in staleness.stale_schemas()

@@ -70,6 +70,16 @@ def parser() -> argparse.ArgumentParser:
     )
     solve.add_argument("names", metavar="NAME", nargs="*")
     solve.add_argument("--all", action="store_true", help="solve every scenario")
+    solve.add_argument(
+        "--compare",
+        action="store_true",
+        help="compare all values that follow others, not those alone that these rest on",
+    )
+    command(
+        "calibrate",
+        _calibrate,
+        "rewrite the values that differ from what they follow, in scenarios and registries",
+    )
     command("status", _status, "say what is stale, and which ingredient changed")
     command(
         "verify",
@@ -175,11 +185,13 @@ def _solve(options: argparse.Namespace) -> int:
     from mlsysim import turns
     from mlsysim.artifacts.solving import Solved, solve
 
-    names = _chosen(options)
+    names, errors = _chosen(options), list[str]()
 
     def report(done: Solved) -> None:
         if done.error:
-            print(f"mlsysim: {done.name}: {done.error}", file=sys.stderr, flush=True)
+            errors.append(done.error)
+            said = f"{done.name}: {done.error}" if done.name else done.error
+            print(f"mlsysim: {said}", file=sys.stderr, flush=True)
         elif not options.json and done.removed:
             print(f"removed {done.name}, which no scenario makes", flush=True)
         elif not options.json:
@@ -189,10 +201,32 @@ def _solve(options: argparse.Namespace) -> int:
             print(f"mlsysim: {done.name} {done.unfit}", file=sys.stderr, flush=True)
 
     with turns.job():
-        done = solve(names, report)
+        done = solve(names, report, compare=options.compare)
     if options.json:
         _print_json([{"name": d.name, "changed": d.changed, "error": d.error} for d in done])
-    return int(any(each.error for each in done))
+    return int(bool(errors))
+
+
+def _calibrate(options: argparse.Namespace) -> int:
+    from mlsysim.calibration.calibrating import calibrate
+
+    done = calibrate()
+    wrong = [each for each in done if each.wrong]
+    if options.json:
+        _print_json([vars(each) for each in done])
+        return int(bool(wrong))
+    for each in done:
+        place = f"{each.file}:{each.line}: {each.key}"
+        if each.wrong:
+            print(f"mlsysim: {place}: {each.wrong}", file=sys.stderr)
+        else:
+            print(f"{place}: {each.old} -> {each.new}")
+    moved = len(done) - len(wrong)
+    if moved:
+        print(f"rewrote {_count(moved, 'value')}; run: make")
+    elif not wrong:
+        print("every value is what it follows")
+    return int(bool(wrong))
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -213,6 +247,7 @@ def _status(options: argparse.Namespace) -> int:
 def _verify(options: argparse.Namespace) -> int:
     from mlsysim.artifacts import staleness
     from mlsysim.artifacts.solving import Verified, verify
+    from mlsysim.calibration import agreement
     from mlsysim.documents import names
 
     def report(done: Verified) -> None:
@@ -231,11 +266,16 @@ def _verify(options: argparse.Namespace) -> int:
     findings += [
         {"name": path, "verdict": "different", "detail": ""} for path in staleness.stale_schemas()
     ]
+    findings += [
+        {"name": each.follower.name, "verdict": "different", "detail": str(each)}
+        for each in agreement.differences()
+    ]
     if options.json:
         _print_json(findings)
     else:
         for finding in findings[len(done) :]:
-            print(f"{finding['verdict']}: {finding['name']}")
+            more = f" ({finding['detail']})" if finding["detail"] else ""
+            print(f"{finding['verdict']}: {finding['name']}{more}")
     wrong = any(finding["verdict"] != "identical" for finding in findings)
     if wrong and not options.json:
         print("mlsysim: make them again with: snakemake all", file=sys.stderr)

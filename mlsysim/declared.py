@@ -102,6 +102,9 @@ class Declared:
     def check(self) -> None:
         """Refuse what no single field shows to be wrong. Raises MlsysimError."""
 
+    def check_entry(self) -> None:
+        """Refuse what a file may not say, though an object made in Python may."""
+
 
 def _checked(field: dataclasses.Field[Any], value: Any, place: str) -> Any:
     """The value as the declared type, or InputError with what was found and expected."""
@@ -230,6 +233,7 @@ def build(cls: type[D], document: Document, link: Any) -> D:
             raise _placed(error, place) from None
     try:
         made = cls(**values)
+        made.check_entry()
     except MlsysimError as error:
         raise _placed(error, document.place) from None
     made.__dict__["name"] = document.name

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mlsysim import paths
+from mlsysim import follows, paths
 from mlsysim.errors import InputError, UnknownName, nearest
 
 _REFERENCE = re.compile(r"(Scenarios|Hardware|Models|Fleets)\.(\w+)")
@@ -201,7 +201,7 @@ def _read(path: Path, place: str) -> dict[str, Any]:
 
 
 def _leaves(key: str, table: Any, place: str) -> dict[str, Any]:
-    """A leaf, or a table of leaves, with exactly the keys value and source."""
+    """A leaf, or a table of leaves, with the keys value and source, and what the value follows."""
     if not isinstance(table, dict):
         raise InputError(
             f"{place}: {key} = {table!r}: expected a table [{key}] with value and source "
@@ -210,8 +210,11 @@ def _leaves(key: str, table: Any, place: str) -> dict[str, Any]:
     if table and all(isinstance(part, dict) for part in table.values()):
         return {name: _leaves(f"{key}.{name}", part, place) for name, part in table.items()}
     for part in table:
-        if part not in ("value", "source"):
-            raise InputError(f"{place}: {key}.{part}: unknown key; expected value and source")
+        if part not in ("value", "source", *follows.KEYS):
+            raise InputError(
+                f"{place}: {key}.{part}: unknown key; expected value and source, and "
+                f"{', '.join(follows.KEYS)} of a value that follows another"
+            )
     for part in ("value", "source"):
         if part not in table:
             raise InputError(f"{place}: {key}: {part} is missing")
@@ -223,14 +226,14 @@ def _leaves(key: str, table: Any, place: str) -> dict[str, Any]:
                 f"{place}: {key}.value = {str(given)[:40]}: expected a number of 64 bits, a text, "
                 "true or false, or a list of these"
             )
-    return {"value": table["value"], "source": _source(key, table["source"], place)}
+    source = _source(key, table["source"], place)
+    return {"value": given, "source": source, **follows.stated(table, key, place, exists)}
 
 
 def _source(key: str, source: Any, place: str) -> str:
     """A citation whose keys exist, or an assumption with its reason."""
     expected = (
-        "expected 'KEY, place in it' with KEY in chapters/references.bib, "
-        "'Scenarios.NAME, its output', or 'assumption: reason'"
+        "expected 'KEY, place in it' with KEY in chapters/references.bib, or 'assumption: reason'"
     )
     if not isinstance(source, str) or not source.strip():
         raise InputError(f"{place}: {key}.source = {source!r}: {expected}")
@@ -239,10 +242,11 @@ def _source(key: str, source: Any, place: str) -> str:
             raise InputError(f"{place}: {key}.source: the assumption gives no reason; {expected}")
         return source
     known = citations()
-    fitted = re.fullmatch(r"Scenarios\.(\w+), .+", source)
-    # The registry serves other roots too, which need not hold the scenario that a value came from.
-    if fitted and (fitted[1] in names("Scenarios") or not place.startswith("scenarios/")):
-        return source
+    if _REFERENCE.match(source):
+        raise InputError(
+            f"{place}: {key}.source = {source[:80]!r}: say which value it is by follows = "
+            "'Scenarios.NAME.OUTPUT', and here why it is that one; a build compares the two"
+        )
     for part in source.split(";"):
         cited, _, locator = (each.strip() for each in part.partition(","))
         if cited in known and not locator:
@@ -261,7 +265,7 @@ def cited_keys(source: str) -> list[str]:
     >>> cited_keys("brown2020, Table 2.1; kaplan2020, Section 5")
     ['brown2020', 'kaplan2020']
     """
-    if source.startswith((_ASSUMPTION, "Scenarios.")):
+    if source.startswith(_ASSUMPTION):
         return []
     return [part.split(",")[0].strip() for part in source.split(";") if part.strip()]
 

@@ -12,7 +12,7 @@ from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.artifacts.staleness import judge
 from mlsysim.documents import cited_keys
 
-__all__ = ["amount", "as_data", "as_text", "sources_of", "table", "wrapped"]
+__all__ = ["amount", "as_data", "as_text", "origin", "sources_of", "table", "wrapped"]
 
 _WIDTH = 100
 
@@ -63,6 +63,8 @@ def _value(artifact: Artifact, key: str) -> list[str]:
     entry = artifact.entry(key)
     lines = [f"{artifact.name}.{key} = {amount(entry)}"]
     if key not in artifact.outputs:
+        if "follows" in entry:
+            lines += wrapped(entry["follows"], "    follows: ")
         lines += wrapped(entry["source"], "    source: ")
         return [*lines, *sources_of(entry["source"])]
     lines += wrapped(entry["description"], "    ")
@@ -92,7 +94,17 @@ def amount(entry: dict[str, Any]) -> str:
 
 
 def _given(artifact: Artifact) -> list[str]:
-    return table({key: (amount(entry), entry["source"]) for key, entry in artifact.inputs.items()})
+    return table({key: (amount(entry), origin(entry)) for key, entry in artifact.inputs.items()})
+
+
+def origin(entry: dict[str, Any]) -> str:
+    """Where an input comes from: what it follows, and its source.
+
+    >>> origin({"follows": "Models.GPT3_175B.layers", "source": "assumption: as many"})
+    'follows Models.GPT3_175B.layers; assumption: as many'
+    """
+    followed = f"follows {entry['follows']}; " if "follows" in entry else ""
+    return followed + str(entry["source"])
 
 
 def _statements(artifact: Artifact) -> list[str]:

@@ -58,11 +58,16 @@ def as_text(collection: str, key: str = "") -> str:
         lines += showing.wrapped(f"{data['kind']}: {summary_of(KINDS[data['kind']])}", "")
         lines += ["", "Values"]
         lines += showing.table(
-            {name: (showing.amount(leaf), leaf["source"]) for name, leaf in data["values"].items()}
+            {
+                name: (showing.amount(leaf), showing.origin(leaf))
+                for name, leaf in data["values"].items()
+            }
         )
     else:
         lines = [f"{data['key']} = {showing.amount(data)}"]
         lines += showing.wrapped(data["description"], "    ")
+        if "follows" in data:
+            lines += showing.wrapped(data["follows"], "    follows: ")
         lines += showing.wrapped(data["source"], "    source: ")
         lines += showing.sources_of(data["source"])
     used = ", ".join(data["used_by"]) or "no scenario"

@@ -34,9 +34,7 @@ SCENARIOS = (
     "DenseLLMPretrainingStepA100",
     "DenseLLMReplica",
     "DenseLLMReplicaA100",
-    "PublishedStepFit",
 )
-FIT = SCENARIOS[-1]
 
 D = TypeVar("D", bound=Declared)
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -50,17 +48,11 @@ def vary(thing: D, **changes: Any) -> D:
 def copy_project(to: Path) -> Path:
     """What a root holds before anything is solved: scenarios, bibliography, pins, a Snakefile.
 
-    Of the scenarios it holds the four that the tests name; what authors add changes nothing. The
-    registry and two of them cite the fit of the published steps, so a replica that is quick to
-    solve stands in its place.
+    Of the scenarios it holds the four that the tests name; what authors add changes nothing.
     """
     (to / "scenarios").mkdir(parents=True)
     for name in SCENARIOS:
-        if name != FIT:
-            shutil.copy(REPOSITORY / "scenarios" / f"{name}.toml", to / "scenarios")
-    (to / "scenarios" / f"{FIT}.toml").write_text(
-        'base = "Scenarios.DenseLLMReplica"\ntitle = "In place of the fit"\n', encoding="utf-8"
-    )
+        shutil.copy(REPOSITORY / "scenarios" / f"{name}.toml", to / "scenarios")
     (to / "chapters").mkdir()
     shutil.copy(REPOSITORY / "chapters" / "references.bib", to / "chapters")
     shutil.copy(REPOSITORY / "requirements.lock", to)

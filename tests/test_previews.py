@@ -13,6 +13,8 @@ from mlsysim.turns import BUILD
 STEP = "DenseLLMPretrainingStep"
 TIME = "step_time in ms as ,.0f"
 
+EFFICIENCY = 'value = 0.696\nfollows = "Hardware.H100_SXM.matrix_efficiency"'
+
 
 @pytest.fixture
 def notebook(solved: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -44,7 +46,7 @@ def test_an_artifact_shows_its_title_and_own_outputs_and_a_quote_its_text() -> N
 def test_a_stale_artifact_says_so_and_a_new_one_shows_without_a_restart(notebook: Path) -> None:
     step = read(STEP)
     then = str(step.quote(TIME))
-    edit(notebook / f"scenarios/{STEP}.toml", "value = 0.696", "value = 0.5")
+    edit(notebook / f"scenarios/{STEP}.toml", EFFICIENCY, "value = 0.5")
     for shown in (repr(step), step._repr_html_(), repr(step.quote(TIME))):
         assert (
             "STALE, run snakemake solve: inputs changed: local_efficiency: 0.696"
@@ -79,6 +81,6 @@ def test_an_artifact_that_is_gone_or_damaged_leaves_what_was_read(notebook: Path
 
 def test_a_build_checks_nothing_again(notebook: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     step = read(STEP)
-    edit(notebook / f"scenarios/{STEP}.toml", "value = 0.696", "value = 0.5")
+    edit(notebook / f"scenarios/{STEP}.toml", EFFICIENCY, "value = 0.5")
     monkeypatch.setenv(BUILD, "1")
     assert "STALE" not in repr(step)

@@ -98,6 +98,16 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "second_source_cites_nothing": ("precision.source", "'kaplan2002'", "references.bib"),
     "source_without_a_place": ("precision.source", "brown2020", "KEY, place in it"),
     "source_that_only_begins_like_an_assumption": ("precision.source", "'assumptions2020'"),
+    "source_is_another_value": ("batch_divisor.source", "follows = 'Scenarios.NAME.OUTPUT'"),
+    "source_as_in_another": ("batch_divisor.source", "follows = 'Hardware.DGX_H100.batch_divisor'"),
+    # What a value follows; what must be computed for it is in test_following.py.
+    "follows_no_full_name": ("batch_divisor.follows = 'DenseLLMReplica.replica_gpus'", "full name"),
+    "follows_a_whole_entry": ("batch_divisor.follows = 'Hardware.H100_SXM'", "full name"),
+    "follows_a_number": ("batch_divisor.follows = '512'", "full name"),
+    "scale_of_zero": ("batch_divisor.scale = '0'", "a scale of zero"),
+    "scale_that_is_no_product": ("batch_divisor.scale = '4 + 4'", "joined by * and /"),
+    "scale_without_follows": ("batch_divisor.follows is missing",),
+    "digits_beyond_those_of_an_artifact": ("batch_divisor.digits = 13", "from 1 to 12"),
     "assumption_empty": ("precision.source", "no reason"),
     "assumption_blank": ("precision.source", "no reason"),
     # Names.
@@ -253,6 +263,13 @@ def test_a_name_that_the_lock_could_not_hold_is_refused(root: Path) -> None:
         ("models/GPT3_175B", "value = 96", "value = 0", ("layers", "at least 1")),
         ("models/GPT3_175B", "value = 12288", "value = 12289", ("12289 / 96 = 128.01",)),
         ("models/GPT3_175B", '"175e9 param"', '"175e9"', ("parameters", "no unit")),
+        ("models/GPT3_175B", '"175e9 param"', '"177e9 param"', ("1.77e+11", "1.746e+11", "1%")),
+        (
+            "models/GPT3_175B",
+            "value = 49152",
+            "value = 45056",
+            ("parameters", "expected within 1%"),
+        ),
         ("models/GPT3_175B", '"175e9 param"', '"175e9 tok"', ("parameters", "like param")),
     ],
 )

@@ -264,12 +264,6 @@ def test_the_worked_example_of_another_machine_differs_in_that_machine_alone() -
     assert to_si(other.step_time) < to_si(step.step_time)
 
 
-@pytest.mark.parametrize("end", ["", "A100", "H200"])
-def test_a_step_takes_the_matrix_efficiency_of_its_accelerator(end: str) -> None:
-    step = Scenarios[f"DenseLLMPretrainingStep{end}"]
-    assert step.local_efficiency == step.fleet.node.accelerator.matrix_efficiency
-
-
 def test_a_base_gives_every_field_that_is_not_overridden(root: Path) -> None:
     (root / "scenarios" / "Slower.toml").write_text(
         'base = "Scenarios.DenseLLMPretrainingStep"\ntitle = "Slower"\n'

@@ -18,6 +18,7 @@ from mlsysim.docstrings import equation_of, section_of, summary_of
 from mlsysim.documents import Document, cited_keys
 from mlsysim.engine.scenario import Scenario
 from mlsysim.errors import InputError
+from mlsysim.follows import told
 from mlsysim.outputs import Output, has_outputs, outputs
 from mlsysim.scalars import plain
 
@@ -110,12 +111,13 @@ def _leaf(value: Any, field: dataclasses.Field[Any], leaf: dict[str, Any]) -> di
         value, unit = leaf["value"], ""
         if isinstance(value, list):
             value = lists.told(value)
-    return {
+    made = {
         "value": value,
         "unit": unit,
         "description": field.metadata["description"],
         "source": leaf["source"],
     }
+    return {**made, "follows": told(leaf)} if "follows" in leaf else made
 
 
 def _outputs(thing: Any, prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:

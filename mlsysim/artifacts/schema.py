@@ -37,6 +37,10 @@ def schema() -> dict[str, Any]:
     given = _closed(
         "A value as it was given.", value=value, unit=unit, description=_TEXT, source=_TEXT
     )
+    given["properties"]["follows"] = {  # optional: most inputs follow none
+        **_TEXT,
+        "description": "the value that it is, by full name, times a scale and to so many digits",
+    }
     made = _closed(
         "A value that the scenario's class computes.",
         value=value,

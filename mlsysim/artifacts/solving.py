@@ -13,9 +13,13 @@ from mlsysim.artifacts.code import remember
 from mlsysim.artifacts.lock import certify, ingredients
 from mlsysim.artifacts.making import artifact_texts
 from mlsysim.artifacts.staleness import orphans
+from mlsysim.calibration.agreement import agree
+from mlsysim.calibration.differences import message, resting
+from mlsysim.calibration.following import Following
+from mlsysim.calibration.settling import findings
 from mlsysim.documents import document
 from mlsysim.engine import scenario_schema
-from mlsysim.errors import MlsysimError
+from mlsysim.errors import InputError, MlsysimError
 from mlsysim.scenarios import scenario
 
 __all__ = ["Solved", "Verified", "solve", "verify"]
@@ -50,15 +54,29 @@ class Verified:
         return self.verdict == "identical"
 
 
-def solve(names: Iterable[str], report: Callable[[Solved], None] = lambda _: None) -> list[Solved]:
+def solve(
+    names: Iterable[str],
+    report: Callable[[Solved], None] = lambda _: None,
+    *,
+    compare: bool = False,
+) -> list[Solved]:
     """Solve each scenario and write its artifact; then certify them together in the lock.
 
-    A scenario that cannot be solved keeps its old artifact and does not stop the others.
+    A scenario that cannot be solved keeps its old artifact and does not stop the others. One that
+    rests on a value which is not what it follows is refused; `compare` looks at every such value,
+    whether one of these scenarios rests on it or not. All such values are reported first, as what
+    became of a scenario without a name.
     """
-    done, made = [], {}
+    names, done, made = list(names), list[Solved](), {}
+    following = Following(names=None if compare else names)
+    differing = findings(following)
+    if differing:
+        report(Solved("", error=message(differing)))
     for name in names:
         try:
             told = document(f"Scenarios.{name}")
+            if wrong := resting(told, differing):
+                raise InputError(f"not solved, because it rests on {wrong[0].follower.name}")
             made_from = ingredients(told)
             made_scenario = scenario(told)
             text, table = artifact_texts(made_scenario, told)
@@ -78,6 +96,8 @@ def solve(names: Iterable[str], report: Callable[[Solved], None] = lambda _: Non
     if scenario_schema.is_stale():
         files.write(scenario_schema.path(), scenario_schema.text())
     certify(made)
+    if compare and not differing and {*following.origins} <= {*made}:
+        agree(following)
     remember()
     for path in orphans():
         (paths.root() / path).unlink()

@@ -30,12 +30,13 @@ class Verdict:
         return not self.reasons
 
 
-def stale() -> list[str]:
+def stale(known: dict[str, Document] | None = None) -> list[str]:
     """The scenarios whose artifact must be made (again): those that `verdicts` finds reasons for.
 
-    Reasons take long to tell, and every build asks this.
+    Reasons take long to tell, and every build asks this. `known` is filled with what is read.
     """
-    lock, known, codes = read_lock(), dict[str, Document](), dict[str, Ingredients]()
+    lock, codes = read_lock(), dict[str, Ingredients]()
+    known = {} if known is None else known
     found = []
     for name in names("Scenarios"):
         try:

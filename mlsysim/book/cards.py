@@ -11,6 +11,7 @@ from typing import Any
 
 from mlsysim.artifacts.reading import Artifact
 from mlsysim.book.numbers import exact_number, with_unit
+from mlsysim.follows import NAME
 
 __all__ = ["Place", "Work", "basis", "card", "exact", "identity", "source", "terms"]
 
@@ -101,6 +102,20 @@ def source(text: str, works: Mapping[str, Work]) -> str:
     return "; ".join(parts)
 
 
+def origin(entry: Mapping[str, Any], works: Mapping[str, Work]) -> str:
+    """Where an input comes from, as HTML: what it follows, and its source."""
+    said = source(entry["source"], works)
+    if "follows" not in entry:
+        return said
+
+    def linked(name: re.Match[str]) -> str:
+        work = works.get(".".join(name[0].split(".")[:2]), Work("", ""))
+        link = f'<a href="{escape(work.href)}" title="{escape(work.title)}">' if work.href else ""
+        return f"{link}{_code(name[0])}</a>" if link else _code(name[0])
+
+    return f"Follows {re.sub(NAME, linked, _html(entry['follows']))}. {said}"
+
+
 def card(
     artifact: Artifact,
     key: str,
@@ -125,7 +140,7 @@ def card(
     if full in artifact.outputs:
         parts += _equation(artifact, full)
     else:
-        parts.append(f'<p class="words">{source(entry["source"], works)}</p>')
+        parts.append(f'<p class="words">{origin(entry, works)}</p>')
     if not artifact.feasible:
         parts.append(f'<p class="words">{_sentence(f"infeasible: {artifact.feasibility}")}</p>')
     if full in artifact.outputs:
@@ -187,7 +202,7 @@ def basis(artifact: Artifact, works: Mapping[str, Work]) -> str:
         name = key.removeprefix(f"{thing}.")
         things.setdefault(thing, []).append(
             f"<div><dt>{_code(name)}</dt><dd>{_html(exact(entry))}</dd>"
-            f'<dd class="from">{source(entry["source"], works)}</dd></div>'
+            f'<dd class="from">{origin(entry, works)}</dd></div>'
         )
     inputs = [
         (f"<p>{_code(thing)}</p>" if thing else "") + f"<dl>{''.join(rows)}</dl>"

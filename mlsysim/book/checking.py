@@ -13,6 +13,7 @@ from mlsysim.book.history import earlier_values
 from mlsysim.book.known_values import Known, KnownValues, values_of
 from mlsysim.book.pages import Page, pages
 from mlsysim.book.typed_numbers import COUNTED, TypedNumber, typed_numbers
+from mlsysim.calibration.agreement import differences
 from mlsysim.documents import names
 from mlsysim.errors import MlsysimError
 
@@ -31,6 +32,7 @@ def check(*, history: bool = False) -> tuple[list[Finding], str]:
     book = pages()
     old, remark = earlier_values() if history else ([], "")
     found = _Check(book, old, history=history).findings()
+    found += [Finding("follows", each.file, each.line, each.advice) for each in differences()]
     return sorted(found, key=lambda each: (each.information, each.file, each.line)), remark
 
 

@@ -10,7 +10,6 @@ from mlsysim.book.markdown import block, code, escaped, link, prose, table, unde
 from mlsysim.book.product_uses import Product
 from mlsysim.book.reference_classes import link_to
 from mlsysim.book.reference_outputs import outputs_section
-from mlsysim.documents import cited_keys
 
 __all__ = ["Told", "scenario_page", "sourced"]
 
@@ -111,7 +110,7 @@ def _inputs(inputs: Mapping[str, Mapping[str, Any]], references: list[str]) -> I
                 [
                     code(key.removeprefix(begins)),
                     _given(entry),
-                    under(prose(_sentence(entry["description"])), sourced(entry["source"])),
+                    under(prose(_sentence(entry["description"])), origin(entry)),
                 ]
                 for key, entry in inputs.items()
                 if _owner(key) == reference
@@ -130,21 +129,28 @@ def _given(entry: Mapping[str, Any]) -> str:
     return value(entry)
 
 
+def origin(entry: Mapping[str, Any]) -> str:
+    """Where an input comes from: what it follows, and its source.
+
+    >>> origin({"follows": "Models.GPT3_175B.layers", "source": "assumption: as many"})
+    '*Follows* `Models.GPT3_175B.layers`. *Assumption:* as many'
+    """
+    said = sourced(entry["source"])
+    if "follows" not in entry:
+        return said
+    return f"*Follows* {code(entry['follows'])}. {said}"
+
+
 def sourced(source: str) -> str:
     r"""A source as text with citations, or as an assumption.
 
     >>> sourced("brown2020, Table 2.1; kaplan2020, Section 5")
     '{cite:t}`brown2020`, Table 2.1; {cite:t}`kaplan2020`, Section 5'
-    >>> sourced("Scenarios.PublishedStepFit, half_work.H100_SXM")
-    '{doc}`PublishedStepFit </reference/scenarios/PublishedStepFit>`, half\\_work.H100\\_SXM'
     >>> sourced("assumption: the usual depth")
     '*Assumption:* the usual depth'
     """
     if source.startswith("assumption"):
         return f"*Assumption:* {prose(source.partition(':')[2])}"
-    if not cited_keys(source):
-        reference, _, place = source.partition(",")
-        return f"{_linked(reference)}, {escaped(place.strip())}"
     parts = []
     for part in filter(str.strip, source.split(";")):
         key, _, place = (each.strip() for each in part.partition(","))

@@ -16,6 +16,7 @@ from mlsysim import files, paths
 from mlsysim.artifacts.canonical import digest, dumps
 from mlsysim.artifacts.code import definitions
 from mlsysim.docstrings import summary_of
+from mlsysim.follows import NAME
 
 __all__ = ["fields", "is_stale", "path", "schema", "text", "told"]
 
@@ -37,10 +38,32 @@ _COLLECTIONS = {
     "Node": "Hardware",
 }
 _SOURCE = {
-    "description": "KEY of chapters/references.bib and the place in it, 'Scenarios.NAME, its "
-    "output', or 'assumption: reason'",
+    "description": "KEY of chapters/references.bib and the place in it, or 'assumption: reason'",
     "type": "string",
     "pattern": r"^(assumption:\s*\S[\s\S]*|[^,;]+,\s*[^;\s][^;]*(;[^,;]+,\s*[^;\s][^;]*)*)$",
+}
+
+_FACTOR = rf"({NAME}|{_NUMBER})"
+_FOLLOWS = {
+    "follows": {
+        "description": "full name of the input or output that the value is, which a build compares",
+        "type": "string",
+        "pattern": f"^{NAME}$",
+    },
+    "scale": {
+        "description": "what the followed value is multiplied by: a number, or numbers and full "
+        "names of values joined by * and / with a space on either side",
+        "anyOf": [
+            {"type": "number", "exclusiveMinimum": 0},
+            {"type": "string", "pattern": rf"^{_FACTOR}( [*/] {_FACTOR})*$"},
+        ],
+    },
+    "digits": {
+        "description": "significant digits to which the followed value is rounded; all without it",
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 12,
+    },
 }
 
 
@@ -156,8 +179,9 @@ def _leaf(value: dict[str, Any], about: str) -> dict[str, Any]:
     return {
         "description": about,
         "type": "object",
-        "properties": {"value": {"description": about, **value}, "source": _SOURCE},
+        "properties": {"value": {"description": about, **value}, "source": _SOURCE, **_FOLLOWS},
         "required": ["value", "source"],
+        "dependencies": {"scale": ["follows"], "digits": ["follows"]},
         "additionalProperties": False,
     }
 

@@ -12,6 +12,9 @@ from mlsysim.units import Quantity, to_si
 __all__ = ["KINDS", "Accelerator", "Fabric", "Fleet", "Node", "TransformerModel"]
 
 
+_NOMINAL = 0.01  # by which names of models round their parameters
+
+
 @record
 class Accelerator(Declared):
     """One accelerator: what its memory holds and how fast it computes and moves bytes."""
@@ -179,6 +182,16 @@ class TransformerModel(Declared):
             raise LayoutError(
                 "kv_heads does not divide attention_heads: "
                 f"{division(self.attention_heads, self.kv_heads)}"
+            )
+
+    def check_entry(self) -> None:
+        """Refuse a nominal count that is not that of the shape: one of them has a slip."""
+        nominal, counted = to_si(self.parameters), self.counted_parameters
+        if not abs(counted - nominal) <= _NOMINAL * counted:
+            raise InputError(
+                f"parameters = {nominal:g} param, but layers, widths and vocabulary count "
+                f"{counted:.4g}: expected within {_NOMINAL:.0%}, or one of them has a slip; give a "
+                "model whose name rounds more the count itself"
             )
 
     @cached_property

@@ -11,12 +11,11 @@ from mlsysim.engine.scenario_definitions.published import PublishedStepTimesScen
 from mlsysim.engine.scenario_definitions.published_rows import Run
 from mlsysim.outputs import output
 from mlsysim.quantities import percent
-from mlsysim.registry.types import Accelerator
 from mlsysim.solvers import DistributedModel
 from mlsysim.solvers.fitting import least_squares
 from mlsysim.solvers.statistics import mean
 from mlsysim.solvers.step import Inputs, stacked, times
-from mlsysim.units import Quantity, to_si, unit
+from mlsysim.units import Quantity, unit
 
 __all__ = ["PublishedStepFitScenario"]
 
@@ -162,35 +161,6 @@ class PublishedStepFitScenario(Scenario):
         """
         return {source: percent(mean(_absolute(*each))) for source, each in self._left_out()}
 
-    @property
-    def feasible(self) -> bool:
-        """Whether the registry holds what the fit finds."""
-        return not self._disagreements()
-
-    @property
-    def feasibility(self) -> str:
-        """Which constants of the registry are not those of the fit."""
-        wrong = self._disagreements()
-        return "; ".join(wrong) if wrong else "the registry holds the fitted constants"
-
-    def _disagreements(self) -> list[str]:
-        """For each accelerator the constants that differ, and the file to set them in."""
-        found = []
-        for name, fit in self._fits().items():
-            committed = _committed(self._sets()[name].runs[0])
-            wrong = [
-                f"Hardware.{name}.{constant} is {_written(constant, have)} in the registry, "
-                f"the fit gives {_written(constant, value)}"
-                for (constant, *_), value, have in zip(_CONSTANTS, fit, committed, strict=False)
-                if not abs(have - value) <= 1e-9 * value
-            ]
-            if wrong:
-                found.append(
-                    f"{', '.join(wrong)}: set {'it' if len(wrong) == 1 else 'them'} in "
-                    f"mlsysim/registry/data/hardware/{name}.toml, or undo what moved the fit"
-                )
-        return found
-
     def _sets(self) -> dict[str, _Runs]:
         """The runs to fit, by accelerator."""
         if "_by_accelerator" not in self.__dict__:
@@ -238,19 +208,3 @@ def _halves(runs: Sequence[Run], count: int) -> Iterator[tuple[list[Run], list[R
         order = sorted(runs, key=lambda _: draw.random())
         middle = len(order) // 2
         yield order[:middle], order[middle:]
-
-
-def _written(constant: str, value: float) -> str:
-    """A constant as a registry file has it."""
-    return f"{value / 1e9:g} GFLOP" if constant == "half_work" else f"{value:g}"
-
-
-def _committed(run: Run) -> tuple[float, ...]:
-    """The constants that the registry holds for the accelerator of a run."""
-    accelerator: Accelerator = run.arguments["fleet"].node.accelerator
-    return (
-        accelerator.matrix_efficiency,
-        to_si(accelerator.half_work),
-        accelerator.memory_efficiency,
-        accelerator.overlap_exposure,
-    )
