@@ -8,9 +8,13 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from mlsysim.errors import MlsysimError
+
+if TYPE_CHECKING:
+    from mlsysim.documents import Document
 
 __all__ = ["main", "parser"]
 
@@ -117,7 +121,7 @@ def _list(options: argparse.Namespace) -> int:
     for name in names("Scenarios"):
         try:
             told = document(f"Scenarios.{name}")
-            found.append({"name": name, "kind": told.kind, "title": told.title})
+            found.append({"name": name, "kind": told.kind, "title": _plain_title(told)})
         except MlsysimError as error:
             found.append({"name": name, "kind": "", "title": f"cannot be read: {error}"})
     if options.json:
@@ -127,6 +131,17 @@ def _list(options: argparse.Namespace) -> int:
         for each in found:
             print(f"{each['name']:{width}}  {each['title']}")
     return 0
+
+
+def _plain_title(told: Document) -> str:
+    """The title of a scenario; what it quotes is known once the scenario is solved."""
+    from mlsysim.artifacts.reading import read
+    from mlsysim.printing import QUOTE
+
+    if QUOTE.search(told.title):
+        with suppress(MlsysimError):
+            return read(told.name).title
+    return QUOTE.sub("...", told.title)
 
 
 def _show(options: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from mlsysim.artifacts.reading import Artifact
-from mlsysim.book.numbers import exact_number, with_unit
+from mlsysim.numbers import exact_number, with_unit
 
 __all__ = ["Place", "Work", "basis", "card", "exact", "identity", "source", "terms"]
 
