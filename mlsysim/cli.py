@@ -314,7 +314,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _book(options: argparse.Namespace) -> int:
-    from mlsysim import building, turns
+    from mlsysim import building, drafts, turns
     from mlsysim.book import page
 
     if options.pdf:
@@ -333,9 +333,11 @@ def _book(options: argparse.Namespace) -> int:
         page.build(options.jobs)
         building.record_page(key)
     if options.json:
-        _print_json({"page": "build/book/index.html"})
+        _print_json({"page": "build/book/index.html", "drafts": drafts.drafts()})
     else:
         print("built build/book/index.html")
+        if remark := drafts.remark():
+            print(remark)
     return 0
 
 
@@ -356,7 +358,7 @@ def _new(options: argparse.Namespace) -> int:
         _print_json({"written": written})
     else:
         print(f"wrote {written}{also}; it builds as it is: snakemake all")
-        print("TODO marks what to fill in")
+        print("TODO marks what to fill in; with one it is a draft, which is not published")
     return 0
 
 

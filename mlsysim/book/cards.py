@@ -108,8 +108,11 @@ def card(
     works: Mapping[str, Work],
     *,
     page: str = "",
+    draft: bool = False,
 ) -> str:
     """The card of one key. Links start at the root of the book; `page` is the scenario's, if any.
+
+    That of a `draft` says so.
 
     A result leaves room, an element of class ``basis``, for what all results of the scenario share.
     """
@@ -126,6 +129,8 @@ def card(
         parts += _equation(artifact, full)
     else:
         parts.append(f'<p class="words">{source(entry["source"], works)}</p>')
+    if draft:
+        parts.append('<p class="words"><strong>Draft</strong>, not to be published.</p>')
     if not artifact.feasible:
         parts.append(f'<p class="words">{_sentence(f"infeasible: {artifact.feasibility}")}</p>')
     if full in artifact.outputs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from mlsysim import paths
+from mlsysim import drafts, paths
 from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.book import cells, scenario_texts, usage
 from mlsysim.book.findings import Accept, Finding, accepts
@@ -77,6 +77,10 @@ class _Check:
             found += usage.contents(sound)
             found += usage.references(sound)
             found += usage.unread(sound, self.artifacts)
+        found += [
+            Finding("draft", mark.file, mark.line, f"to be filled in: {mark.text[:80]}")
+            for mark in drafts.marks()
+        ]
         return self._accepted(sound, typed, found, whole=not broken)
 
     def _typed(

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from mlsysim import files, paths
+from mlsysim import drafts, files, paths
 from mlsysim.artifacts.canonical import digest
 from mlsysim.artifacts.lock import Ingredients, ingredients
 from mlsysim.artifacts.reading import Artifact, read
@@ -90,7 +90,7 @@ def pages() -> dict[str, str]:
     documents = {name: document(f"Scenarios.{name}", known) for name in artifacts}
     derivations = {name: _derivation(name) for name in artifacts}
     of_kind: dict[str, Ingredients] = {}
-    quoted = records(artifacts)
+    quoted, unfinished = records(artifacts), drafts.drafts()
     reads, shown = _chapters()
     made = {**entry_pages(artifacts), f"{FOLDER}/numbers": numbers_page(quoted)}
     for name, artifact in artifacts.items():
@@ -102,6 +102,7 @@ def pages() -> dict[str, str]:
         of_kind.setdefault(artifact.kind, made_from)
         told = Told(
             purpose=purpose(name),
+            drafts=tuple(drafts.under(documents[name], unfinished)),
             **derivations[name],
             ingredients=dict(made_from.parts),
             digests=_digests(made_from, artifact),
