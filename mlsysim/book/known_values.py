@@ -133,7 +133,8 @@ def _odd_part(number: int) -> int:
 @cache
 def _words(known: Known) -> frozenset[str]:
     """The words that a sentence about this value may have."""
-    return words(f"{re.sub('[_.-]', ' ', known.key)} {known.description}")
+    name = re.sub(r"([a-z])(?=[A-Z])", r"\1 ", f"{known.scenario} {known.key}")
+    return words(f"{re.sub('[_.-]', ' ', name)} {known.description}")
 
 
 def _size(entry: tuple[float, int, Known]) -> float:

@@ -27,7 +27,6 @@ MATH = "\1"  # stands on either side of a formula
 
 _DIRECTIVE = re.compile(r"\{([\w:.+-]+)\}(.*)", re.DOTALL)
 _OPTION = re.compile(r":([\w-]+):(.*)")
-_TARGET = re.compile(r"(?P<text>.*?)\s*<[^<>]*>", re.DOTALL)
 # Options that a page shows.
 _SHOWN_OPTIONS = ("alt", "caption", "title")
 # Directives whose first line is a file, a language or a label, not a title.
@@ -165,9 +164,8 @@ def _shown(child: Any, role: str) -> str:
         return CUT
     if role == "math":
         return f"{MATH}{_formula(child.content.strip())}{MATH}"
-    target = _TARGET.fullmatch(child.content)
-    if target:
-        return target["text"]
+    if child.content.endswith(">") and "<" in child.content:
+        return str(child.content.rpartition("<")[0].rstrip())
     if role in ("sub", "sup"):  # no part of the word or number before it
         return CUT + str(child.content)
     return CUT if _TARGETS.fullmatch(role) else str(child.content)

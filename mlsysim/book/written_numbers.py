@@ -6,6 +6,7 @@ Years, identifiers, versions, numbers of sections, and what has a unit of anothe
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -50,6 +51,9 @@ _WORDS = {
     "watt": "W",
     "kilowatt": "kW",
     "megawatt": "MW",
+    "kilowatt-hour": "kWh",
+    "megawatt-hour": "MWh",
+    "gigawatt-hour": "GWh",
     "dollar": "USD",
 }
 # Units that no value of the book has: what they stand with is no number of the book.
@@ -67,7 +71,8 @@ _NUMBER = re.compile(
     (?![\d_]|\.\d)
     (?:{_GAP}(?P<multiple>thousand|million|billion|trillion)\b)?
     (?:{_GAP}(?:\\(?:mathrm|text)\{{\W*)?
-       (?P<unit>\\?%|°|€|£|per[ ]cent\b|(?P<gas>(?:[kMG]?g|[kM]?t)[ \u00a0]?CO[2₂]e)(?:/[A-Za-z]+)?
+       (?P<unit>\\?%|°|€|£|per[ ]cent\b|[a-z]+watt[- ]hours?
+         |(?P<gas>(?:[kMG]?g|[kM]?t)[ \u00a0]?CO[2₂]e)(?:/[A-Za-z]+)?
          |[A-Za-zµμΩ][A-Za-z]*(?:/[A-Za-z]+)?(?![A-Za-z\d]))
        (?P<rate>\s(?:per|a|each)\s(?:second|s)\b)?)?
     """,
@@ -88,6 +93,8 @@ _NAME_BEFORE = re.compile(
 # The words of a sentence, where it ends, and words that say nothing of a value.
 _WORD = re.compile(r"[A-Za-z]{3,}|[A-Z]\d{2,3}\b")
 _MACHINE = re.compile(r"[A-Z]\d+|GPUs?|[Dd]evices?")
+_MOST = 40  # digits of a number that anybody reads
+_NEAR = 300  # characters on either side of a number that may belong to it
 _SENTENCE = re.compile(r"[.!?:;]\s|\n\n")
 _SILENT = frozenset(
     re.findall(
@@ -133,14 +140,16 @@ def in_text(text: str, first: int = 1, about: str = "") -> Iterator[TypedNumber]
     if not any(sign.isdigit() for sign in text):
         return
     text = _NO_NUMBERS.sub(lambda found: CUT * len(found[0]), text)
+    breaks = [found.start() for found in re.finditer("\n", text)]
+    ends = [0, *(found.end() for found in _SENTENCE.finditer(text)), len(text)]
     for found in _NUMBER.finditer(text):
-        before = text[: found.start()]
-        typed = _typed(found, before, first + before.count("\n"))
+        start = found.start()
+        typed = _typed(found, text[max(start - _NEAR, 0) : start], first + bisect(breaks, start))
         if typed:
-            begins = max((end.end() for end in _SENTENCE.finditer(before)), default=0)
-            after = _SENTENCE.search(text, found.end("digits"))
-            around = f"{about} {text[begins : after.start() if after else None]}"
-            yield replace(typed, context=words(around))
+            sentence = bisect(ends, start)
+            begins = max(ends[sentence - 1], start - _NEAR)
+            around = text[begins : min(ends[min(sentence, len(ends) - 1)], start + _NEAR)]
+            yield replace(typed, context=words(f"{about} {around}"))
 
 
 def words(text: str) -> frozenset[str]:
@@ -167,7 +176,7 @@ def _typed(found: re.Match[str], before: str, line: int) -> TypedNumber | None:
     if _OTHER_UNIT.fullmatch(found["unit"] or "") or found["unit"] in ("°", "€", "£"):
         return None
     unit, end = _unit(found)
-    if not significant or (not unit and significant < 3):
+    if not significant or len(digits) > _MOST or (not unit and significant < 3):
         return None
     if (
         not unit
@@ -214,7 +223,8 @@ def _unit(found: re.Match[str]) -> tuple[str, int]:
     word = (found["unit"] or "").replace("\\", "").replace("μ", "µ")
     if found["gas"]:
         return word.replace("₂", "2").replace(" ", "").replace("\u00a0", ""), found.end("unit")
-    unit = _WORDS.get(word) or _WORDS.get(word.removesuffix("s"), "")
+    spelled = re.sub(r"watt hour", "watt-hour", word)
+    unit = _WORDS.get(spelled) or _WORDS.get(spelled.removesuffix("s"), "")
     # 175B is a name, 7.73s is a time; the 90s are neither.
     beside = found.start("unit") == end
     is_letter = len(word) == 1 and not (word == "%" or (word == "s" and found["digits"][-1] != "0"))
