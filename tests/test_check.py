@@ -109,8 +109,12 @@ def found(rule: str = "", *, history: bool = False) -> list[str]:
         ("| a |\n|---|\n| 43.75 GB |", "43.75 GB", "step.state_per_gpu as .2f"),
         (":::{table} State of 43.75 GB\n| a |\n|---|\n| b |\n:::", "43.75 GB", "state_per_gpu"),
         (":::{figure} x.svg\n:alt: Bar to 43.75 GB\n\nCaption\n:::", "43.75 GB", "state_per_gpu"),
-        ("```{code-cell} ipython3\nbar(43.75)\n```", "43.75", "step.state_per_gpu as .2f"),
-        ('```{code-cell} ipython3\nlabel("of 43.75 GB")\n```', "43.75 GB", "state_per_gpu"),
+        ("```{code-cell} ipython3\nbar(43.75)\n```", "43.75", 'step.value("state_per_gpu")'),
+        (
+            '```{code-cell} ipython3\nlabel("of 43.75 GB")\n```',
+            "43.75 GB",
+            'step.quote("state_per_gpu as .2f").text',
+        ),
         ("{claim}`43.75 GB if step.state_per_gpu > 40 GB`", "43.75 GB", "step.state_per_gpu"),
     ],
 )
@@ -125,7 +129,7 @@ def test_a_typed_number_is_found_with_its_line_and_the_quote_to_write(
     assert typed.partition(" ")[0].rstrip("GB-") in lines[int(place.rpartition(":")[2]) - 1]
     assert message.startswith('"')
     assert typed in message.partition(" is typed")[0] + '"'
-    assert key in message.partition("write {quote}`")[2]
+    assert key in message.partition("; write ")[2]
 
 
 HONEST = """\
@@ -301,6 +305,15 @@ def test_a_price_that_would_be_a_formula_is_refused_with_what_to_write(
     assert r"write \$ for a dollar sign" in told
     write(book, "It costs \\$3 and \\$72, $d = 3$, $x$-fold, $t_{\\text{of a step}}$ and $72 more.")
     assert found() == []
+
+
+def test_a_quote_among_the_words_of_a_formula_prints_there(book: Path) -> None:
+    quote = "{quote}`step.state_per_gpu`"
+    write(book, f"$x_{{\\text{{of {quote}, a}}}} + {quote}$")
+    plain = Page("01_x").plain()
+    assert plain.endswith("$x_{\\text{of \\(43.75\\,\\mathrm{GB}\\), a}} + 43.75\\,\\mathrm{GB}$\n")
+    write(book, f"$\\text{{of {quote} GB}}$")
+    assert "GB" in found("build")[0]  # the unit twice, as in any text
 
 
 def test_numbers_are_compared_at_the_precision_that_was_typed() -> None:

@@ -208,13 +208,18 @@ def _told(typed: TypedNumber, values: list[Known], short: dict[str, str]) -> str
 
 
 def _write(typed: TypedNumber, known: Known, short: dict[str, str]) -> str:
-    """The quote that prints a value as it was typed."""
+    """What prints a value as it was typed: a quote, or in code what the artifact gives."""
     names_of = {scenario: name for name, scenario in short.items()}
-    key = f"{names_of.get(known.scenario, known.scenario)}.{known.key}".removeprefix(".")
+    name = names_of.get(known.scenario, known.scenario)
     asked = known.unit.lstrip("kMGT") if typed.unit == COUNTED else typed.unit
     asked = f"{typed.prefix}{asked}" if asked else ""
     unit = "" if asked in ("", known.unit) else f" in {asked}"
     form = f" as {',' if typed.grouped else ''}.{typed.decimals}f"
     if isinstance(known.value, int) and not unit:
         form = ""  # whole numbers print in full
-    return f"write {{quote}}`{key}{unit}{form}`"
+    if typed.in_code:
+        artifact = name if known.scenario in names_of else f'read("{name}")'
+        if typed.context is None:
+            return f'write {artifact}.value("{known.key}")'
+        return f'write {artifact}.quote("{known.key}{unit}{form}").text'
+    return f"write {{quote}}`{f'{name}.{known.key}'.removeprefix('.')}{unit}{form}`"

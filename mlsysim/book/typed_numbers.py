@@ -61,7 +61,7 @@ def _in_code(source: str, first: int) -> Iterator[TypedNumber]:
         line = first + node.lineno - 1
         if isinstance(node.value, str):
             for typed in in_text(node.value.replace("\n", " ")):
-                yield replace(typed, line=line)
+                yield replace(typed, line=line, in_code=True)
         elif isinstance(node.value, (int, float)) and abs(node.value) < 1e300:
             number = in_code(node.value, line)
             if number:

@@ -117,7 +117,7 @@ class TypedNumber:
     """A number as typed on a line: exact value, size of its last digit, significant digits, unit.
 
     The unit is a text of the vocabulary, COUNTED, or empty; `prefix` is that of a multiple in
-    words, such as M of million. `context` are the words of its sentence, None for a number of code.
+    words, such as M of million. `context` are the words of its sentence, None if it needs none.
     """
 
     line: int
@@ -130,6 +130,7 @@ class TypedNumber:
     grouped: bool
     decimals: int
     context: frozenset[str] | None = None
+    in_code: bool = False
 
 
 def in_text(text: str, first: int = 1, about: str = "") -> Iterator[TypedNumber]:
@@ -166,7 +167,8 @@ def in_code(value: int | float, line: int) -> TypedNumber | None:
     """The number that a piece of code holds on a line, if it could be a result."""
     digits = str(value) if isinstance(value, int) else f"{Decimal(repr(value)):f}"
     found = _NUMBER.match(digits)
-    return _typed(found, "", line) if found else None
+    typed = _typed(found, "", line) if found else None
+    return replace(typed, in_code=True) if typed else None
 
 
 def _typed(found: re.Match[str], before: str, line: int) -> TypedNumber | None:
