@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mlsysim import documents, files, interpreter, paths, turns
+from mlsysim import documents, drafts, files, interpreter, paths, turns
 from mlsysim.artifacts import lock, staleness
 from mlsysim.artifacts.canonical import digest
 from mlsysim.artifacts.code import closure, one_look, remember
@@ -358,6 +358,7 @@ def page_key() -> str:
             "files": {paths.shown(path): _digest_of(path) for path in shown},
             "code": [[name, each.digest] for name, each in modules.items()],
             "requirements": _digest_of(paths.requirements()),
+            "drafts": drafts.drafts(),
         }
     )
 

@@ -8,11 +8,15 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from mlsysim import interpreter
 from mlsysim.errors import MlsysimError
 from mlsysim.files import unwritten
+
+if TYPE_CHECKING:
+    from mlsysim.documents import Document
 
 __all__ = ["main", "parser"]
 
@@ -132,7 +136,7 @@ def _list(options: argparse.Namespace) -> int:
     for name in names("Scenarios"):
         try:
             told = document(f"Scenarios.{name}")
-            found.append({"name": name, "kind": told.kind, "title": told.title})
+            found.append({"name": name, "kind": told.kind, "title": _plain_title(told)})
         except MlsysimError as error:
             found.append({"name": name, "kind": "", "title": f"cannot be read: {error}"})
     if options.json:
@@ -142,6 +146,17 @@ def _list(options: argparse.Namespace) -> int:
         for each in found:
             print(f"{each['name']:{width}}  {each['title']}")
     return 0
+
+
+def _plain_title(told: Document) -> str:
+    """The title of a scenario; what it quotes is known once the scenario is solved."""
+    from mlsysim.artifacts.reading import read
+    from mlsysim.printing import QUOTE
+
+    if QUOTE.search(told.title):
+        with suppress(MlsysimError):
+            return read(told.name).title
+    return QUOTE.sub("...", told.title)
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -344,7 +359,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _book(options: argparse.Namespace) -> int:
-    from mlsysim import building, turns
+    from mlsysim import building, drafts, turns
     from mlsysim.book import page
 
     if options.pdf:
@@ -363,9 +378,11 @@ def _book(options: argparse.Namespace) -> int:
         page.build(options.jobs)
         building.record_page(key)
     if options.json:
-        _print_json({"page": "build/book/index.html"})
+        _print_json({"page": "build/book/index.html", "drafts": drafts.drafts()})
     else:
         print("built build/book/index.html")
+        if remark := drafts.remark():
+            print(remark)
     return 0
 
 
@@ -386,7 +403,7 @@ def _new(options: argparse.Namespace) -> int:
         _print_json({"written": written})
     else:
         print(f"wrote {written}{also}; it builds as it is: snakemake all")
-        print("TODO marks what to fill in")
+        print("TODO marks what to fill in; with one it is a draft, which is not published")
     return 0
 
 

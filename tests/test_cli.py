@@ -59,7 +59,7 @@ def test_list_names_every_scenario_with_its_title(say: Say) -> None:
     said = say("list")
     assert (said.code, said.err) == (0, "")
     assert [line.split()[0] for line in said.out.splitlines()] == NAMES
-    assert "One optimizer step of GPT-3 175B on 1,024 H100" in said.out
+    assert "One optimizer step of GPT-3 175B on ... H100" in said.out  # not solved yet
     assert [each["name"] for each in say("list", "--json").data] == NAMES
 
 

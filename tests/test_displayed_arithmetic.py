@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mlsysim.numbers import format_number, with_unit
 
 from mlsysim import paths
 from mlsysim.book import checking
 from mlsysim.book.displayed_arithmetic import Equation, equations
 from mlsysim.book.formulas import displays, one_line
-from mlsysim.book.numbers import format_number, with_unit
 from mlsysim.book.pages import Page, pages, write_records
 from mlsysim.book.quotes import Printed
 from mlsysim.book.scanner import ROLE

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from mlsysim import paths
 from mlsysim.artifacts.reading import read
 from mlsysim.book.latex import in_math
-from mlsysim.book.numbers import NBSP, format_number, with_unit
 from mlsysim.book.pages import Page, pages, write_records
 from mlsysim.book.quotes import printed
 from mlsysim.book.scanner import scan
 from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownName
+from mlsysim.numbers import NBSP, format_number, with_unit
 
 SHORT = {"step": "DenseLLMPretrainingStep"}
 

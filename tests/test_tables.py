@@ -17,8 +17,8 @@ from mlsysim.artifacts.reading import read
 from mlsysim.book import Code, save_table
 from mlsysim.book.latex import in_text
 from mlsysim.book.markdown import escaped
-from mlsysim.book.numbers import NBSP
 from mlsysim.errors import InputError, MlsysimError
+from mlsysim.numbers import NBSP
 
 NAME = "01_x/table"
 

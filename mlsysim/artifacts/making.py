@@ -17,9 +17,10 @@ from mlsysim.declared import Declared
 from mlsysim.docstrings import equation_of, section_of, summary_of
 from mlsysim.documents import Document, cited_keys
 from mlsysim.engine.scenario import Scenario
-from mlsysim.errors import InputError
+from mlsysim.errors import InputError, MlsysimError, UnknownName, nearest
 from mlsysim.follows import told
 from mlsysim.outputs import Output, has_outputs, outputs
+from mlsysim.printing import filled
 from mlsysim.scalars import plain
 
 __all__ = ["artifact_texts", "content", "csv_text", "inputs"]
@@ -61,7 +62,7 @@ def content(scenario: Scenario, document: Document) -> dict[str, Any]:
         "schema": VERSION,
         "name": document.name,
         "kind": document.kind,
-        "title": document.title,
+        "title": _title(scenario, document),
         "description": summary_of(type(scenario)),
         "inputs": given,
         "outputs": dict(_outputs(scenario, "")),
@@ -74,6 +75,26 @@ def content(scenario: Scenario, document: Document) -> dict[str, Any]:
         ],
         "sources": sorted({key for leaf in given.values() for key in cited_keys(leaf["source"])}),
     }
+
+
+def _title(scenario: Scenario, document: Document) -> str:
+    """The title, plain: with what its quotes print. Raises MlsysimError with the file."""
+    try:
+        return filled(document.title, lambda key: _entry(scenario, document, key))
+    except MlsysimError as error:
+        raise type(error)(f"{document.place}: title: {error}") from None
+
+
+def _entry(thing: Declared, told: Document, key: str) -> dict[str, Any]:
+    """A value by its key, ``step_time``, or by the field that leads to it, ``step.step_time``."""
+    known = {**inputs(thing, told), **dict(_outputs(thing, ""))}
+    if key in known:
+        return known[key]
+    field, _, rest = key.partition(".")
+    other = getattr(thing, field, None) if field in told.fields else None
+    if not (rest and isinstance(other, Declared)):
+        raise UnknownName(f"{told.name} has no {key!r}; {nearest(key, known)}")
+    return _entry(other, told.linked[told.fields[field]["value"]], rest)
 
 
 def inputs(scenario: Declared, document: Document) -> dict[str, dict[str, Any]]:

@@ -117,6 +117,7 @@ def _damage(found: bytes) -> str:
 def _changed_inputs(name: str, found: bytes) -> str:
     """The inputs that differ from those the artifact prints, where that can be told."""
     from mlsysim.artifacts.making import inputs
+    from mlsysim.printing import could_be
     from mlsysim.scenarios import scenario
 
     told = document(f"Scenarios.{name}")
@@ -130,7 +131,7 @@ def _changed_inputs(name: str, found: bytes) -> str:
         for key in sorted({*now, *then})
         if then.get(key) != now.get(key)
     ]
-    if json.loads(found).get("title") != told.title:
+    if not could_be(told.title, str(json.loads(found).get("title"))):
         changed.insert(0, f"title: {told.title}")
     return ": " + "; ".join(changed) if changed else ""
 

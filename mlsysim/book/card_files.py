@@ -14,13 +14,13 @@ from pybtex.database import Entry, parse_file
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-from mlsysim import files, paths
+from mlsysim import drafts, files, paths
 from mlsysim.artifacts.canonical import dumps
 from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.book.cards import Place, Work, basis, card, identity
 from mlsysim.book.pages import pages
 from mlsysim.book.quote_nodes import PLACES
-from mlsysim.documents import names
+from mlsysim.documents import Document, document, names
 
 __all__ = ["write"]
 
@@ -47,7 +47,8 @@ def _scripts(env: BuildEnvironment) -> dict[str, str]:
     places: dict[tuple[object, ...], list[Place]] = {}
     for key, place in printed:
         places.setdefault(_identity(artifacts, key), []).append(place)
-    works = _works(env)
+    works, unfinished = _works(env), drafts.drafts()
+    known: dict[str, Document] = {}
     made = {}
     for name, artifact in artifacts.items():
         cards = {
@@ -57,6 +58,7 @@ def _scripts(env: BuildEnvironment) -> dict[str, str]:
                 places[_identity(artifacts, key)],
                 works,
                 page=_page(env, name),
+                draft=bool(drafts.under(document(f"Scenarios.{name}", known), unfinished)),
             )
             for key in sorted({key for key, _ in printed if key.startswith(f"{name}.")})
         }

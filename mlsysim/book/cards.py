@@ -10,8 +10,8 @@ from itertools import groupby
 from typing import Any
 
 from mlsysim.artifacts.reading import Artifact
-from mlsysim.book.numbers import exact_number, with_unit
 from mlsysim.follows import NAME
+from mlsysim.numbers import exact_number, with_unit
 
 __all__ = ["Place", "Work", "basis", "card", "exact", "identity", "source", "terms"]
 
@@ -123,8 +123,11 @@ def card(
     works: Mapping[str, Work],
     *,
     page: str = "",
+    draft: bool = False,
 ) -> str:
     """The card of one key. Links start at the root of the book; `page` is the scenario's, if any.
+
+    That of a `draft` says so.
 
     A result leaves room, an element of class ``basis``, for what all results of the scenario share.
     """
@@ -141,6 +144,8 @@ def card(
         parts += _equation(artifact, full)
     else:
         parts.append(f'<p class="words">{origin(entry, works)}</p>')
+    if draft:
+        parts.append('<p class="words"><strong>Draft</strong>, not to be published.</p>')
     if not artifact.feasible:
         parts.append(f'<p class="words">{_sentence(f"infeasible: {artifact.feasibility}")}</p>')
     if full in artifact.outputs:

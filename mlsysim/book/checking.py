@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from mlsysim import paths
+from mlsysim import drafts, paths
 from mlsysim.artifacts.reading import Artifact, read
-from mlsysim.book import cells, usage
+from mlsysim.book import cells, scenario_texts, usage
 from mlsysim.book.findings import Accept, Finding, accepts
 from mlsysim.book.history import earlier_values
 from mlsysim.book.known_values import Known, KnownValues, values_of
 from mlsysim.book.pages import Page, pages
-from mlsysim.book.typed_numbers import COUNTED, TypedNumber, typed_numbers
+from mlsysim.book.typed_numbers import typed_numbers
+from mlsysim.book.written_numbers import COUNTED, TypedNumber
 from mlsysim.calibration.agreement import differences
 from mlsysim.documents import names
 from mlsysim.errors import MlsysimError
@@ -57,9 +58,18 @@ class _Check:
             found += wrong
             if not wrong:
                 sound.append(page)
-        typed = {page.name: typed_numbers(page.text) for page in sound}
+        typed: dict[str, list[TypedNumber]] = {}
         for page in sound:
-            found += self._typed(page, typed[page.name])
+            file = f"chapters/{page.name}.md"
+            typed[file] = typed_numbers(page.text)
+            scenarios, short = usage.scenarios_of(page), page.front_matter.aliases
+            found += self._typed(file, typed[file], scenarios, short)
+        for name, artifact in self.artifacts.items():
+            file = scenario_texts.place(name)
+            typed[file] = scenario_texts.typed_numbers(name)
+            short = {"": name, **scenario_texts.referred(artifact)}
+            found += _wrong_purpose(name, file)
+            found += self._typed(file, typed[file], set(short.values()), short)
         found += usage.roundings(sound, self.artifacts)
         if broken := [page.name for page in self.book if page not in sound]:
             # What a page that cannot be read uses is not known, so nothing is called unused.
@@ -69,13 +79,18 @@ class _Check:
             found += usage.contents(sound)
             found += usage.references(sound)
             found += usage.unread(sound, self.artifacts)
+        found += [
+            Finding("draft", mark.file, mark.line, f"to be filled in: {mark.text[:80]}")
+            for mark in drafts.marks()
+        ]
         return self._accepted(sound, typed, found, whole=not broken)
 
-    def _typed(self, page: Page, typed: list[TypedNumber]) -> list[Finding]:
-        """Numbers typed in a page that equal a value of an artifact that it reads."""
+    def _typed(
+        self, file: str, typed: list[TypedNumber], scenarios: set[str], short: dict[str, str]
+    ) -> list[Finding]:
+        """Numbers typed in a file that equal a value of the scenarios that it is about."""
         if not typed:
             return []
-        scenarios = usage.scenarios_of(page)
         now = [
             value
             for name in sorted(scenarios & set(self.artifacts))
@@ -88,9 +103,9 @@ class _Check:
             if value.scenario in scenarios
             and (value.path, value.value, value.unit) not in published
         ]
-        known, short = KnownValues([*now, *then]), page.front_matter.aliases
+        known = KnownValues([*now, *then])
         return [
-            Finding("typed", f"chapters/{page.name}.md", each.line, _told(each, values, short))
+            Finding("typed", file, each.line, _told(each, values, short))
             for each in typed
             if (values := known.match(each))
         ]
@@ -108,11 +123,12 @@ class _Check:
         Unless the book is `whole`, what a comment accepts may not have been looked for.
         """
         texts = {f"chapters/{page.name}.md": page.text for page in sound}
+        texts |= {scenario_texts.place(name): scenario_texts.text(name) for name in self.artifacts}
         if paths.bibliography().is_file():
             texts["chapters/references.bib"] = paths.bibliography().read_text(encoding="utf-8")
         left = list(found)
         for file, text in texts.items():
-            numbers = typed.get(file.removeprefix("chapters/").removesuffix(".md"), [])
+            numbers = typed.get(file, [])
             for accept in accepts(text):
                 covered = [each for each in found if each.file == file and accept.covers(each.line)]
                 left = [each for each in left if each not in covered or not accept.reason]
@@ -130,6 +146,7 @@ def _wrong_on(page: Page) -> list[Finding]:
         lambda: page.equations,
         lambda: page.table_numbers,
         lambda: page.claims,
+        page.check_dollars,
         lambda: page.check_reads() if page.name in cells.chapters() else None,
     ):
         try:
@@ -140,6 +157,15 @@ def _wrong_on(page: Page) -> list[Finding]:
                 unfit = _UNFIT.search(line)
                 wrong.setdefault(unfit[0] if unfit else line, line)
     return [_of(line) for line in wrong.values()]
+
+
+def _wrong_purpose(name: str, file: str) -> list[Finding]:
+    """What the build would refuse of the first comment of a scenario's file."""
+    try:
+        scenario_texts.purpose(name)
+    except MlsysimError as error:
+        return [Finding("build", file, 1, str(error).removeprefix(f"{file}: "))]
+    return []
 
 
 def _wrong(accept: Accept, covered: list[Finding], *, waits: bool) -> str:
@@ -185,13 +211,18 @@ def _told(typed: TypedNumber, values: list[Known], short: dict[str, str]) -> str
 
 
 def _write(typed: TypedNumber, known: Known, short: dict[str, str]) -> str:
-    """The quote that prints a value as it was typed."""
+    """What prints a value as it was typed: a quote, or in code what the artifact gives."""
     names_of = {scenario: name for name, scenario in short.items()}
-    key = f"{names_of.get(known.scenario, known.scenario)}.{known.key}"
+    name = names_of.get(known.scenario, known.scenario)
     asked = known.unit.lstrip("kMGT") if typed.unit == COUNTED else typed.unit
     asked = f"{typed.prefix}{asked}" if asked else ""
     unit = "" if asked in ("", known.unit) else f" in {asked}"
     form = f" as {',' if typed.grouped else ''}.{typed.decimals}f"
     if isinstance(known.value, int) and not unit:
         form = ""  # whole numbers print in full
-    return f"write {{quote}}`{key}{unit}{form}`"
+    if typed.in_code:
+        artifact = name if known.scenario in names_of else f'read("{name}")'
+        if typed.context is None:
+            return f'write {artifact}.value("{known.key}")'
+        return f'write {artifact}.quote("{known.key}{unit}{form}").text'
+    return f"write {{quote}}`{f'{name}.{known.key}'.removeprefix('.')}{unit}{form}`"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -11,11 +12,12 @@ from functools import cache
 from typing import Any
 
 from mlsysim import units
-from mlsysim.book.typed_numbers import COUNTED, TypedNumber
+from mlsysim.book.written_numbers import COUNTED, TypedNumber, words
 
 __all__ = ["Known", "KnownValues", "values_of"]
 
 _SURE = 4  # significant digits by which a number without a unit is known
+_ROUND = 16  # odd part below which a whole number is round in binary
 _FAMILY = 12  # keys that differ in their last part alone
 _COUNTED = ("tok", "seq", "param", "USD")
 
@@ -29,6 +31,7 @@ class Known:
     value: int | float
     unit: str
     revision: str = ""
+    description: str = ""
 
     @property
     def path(self) -> str:
@@ -43,9 +46,8 @@ def values_of(content: dict[str, Any], revision: str = "") -> list[Known]:
         for key, entry in content.get(part, {}).items():
             value = entry.get("value")
             if isinstance(value, (int, float)) and not isinstance(value, bool) and value:
-                found.append(
-                    Known(content["name"], key, value, str(entry.get("unit", "")), revision)
-                )
+                unit, description = (str(entry.get(part, "")) for part in ("unit", "description"))
+                found.append(Known(content["name"], key, value, unit, revision, description))
     return found
 
 
@@ -76,9 +78,10 @@ class KnownValues:
     def match(self, typed: TypedNumber) -> list[Known]:
         """The values that print as what was typed, whatever the sign; the likeliest first.
 
-        A number of one significant digit must be the value exactly, for it is near to many. One of
-        three without a unit is near to some member of every large family of keys, such as the times
-        of a hundred runs; these need a unit or another digit.
+        A number of one significant digit must be the value exactly, for it is near to many. One
+        that says little by itself needs a sentence with a word of the key or of its description.
+        One of three digits without a unit is near to some member of every large family of keys,
+        such as the times of a hundred runs; these need a unit or another digit.
         """
         kind, factor = COUNTED, 1.0
         if typed.unit != COUNTED:
@@ -91,6 +94,10 @@ class KnownValues:
             found += self._between(_factor("")[1], low, high)
             if typed.significant < _SURE:
                 found = [each for each in found if self._families[_family(each)] < _FAMILY]
+        elif typed.unit == "%":  # and a percentage for a share, but not for a count
+            found = [each for each in found if each.unit or isinstance(each.value, float)]
+        if typed.context is not None and not _is_telling(typed):
+            found = [each for each in found if typed.context & _words(each)]
         return sorted(
             dict.fromkeys(found), key=lambda known: (bool(known.revision), len(known.key))
         )
@@ -105,6 +112,29 @@ class KnownValues:
 def _family(known: Known) -> str:
     """The key without its last part; a key of one part is a family of its own."""
     return known.path.rpartition(".")[0] if "." in known.key else known.path
+
+
+def _is_telling(typed: TypedNumber) -> bool:
+    """Whether a number is hardly met by chance: three digits and a unit, or four of no round one.
+
+    Powers of two and small multiples of them are round, for sizes and counts of every kind.
+    """
+    if typed.unit:
+        return typed.significant >= _SURE - 1
+    whole = typed.value.denominator == 1
+    return typed.significant >= _SURE and not (whole and _odd_part(int(abs(typed.value))) < _ROUND)
+
+
+def _odd_part(number: int) -> int:
+    """A whole number without its factors of two."""
+    return number // (number & -number) if number else 0
+
+
+@cache
+def _words(known: Known) -> frozenset[str]:
+    """The words that a sentence about this value may have."""
+    name = re.sub(r"([a-z])(?=[A-Z])", r"\1 ", f"{known.scenario} {known.key}")
+    return words(f"{re.sub('[_.-]', ' ', name)} {known.description}")
 
 
 def _size(entry: tuple[float, int, Known]) -> float:

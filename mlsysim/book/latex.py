@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["PREAMBLE", "in_math", "in_text"]
+__all__ = ["PREAMBLE", "in_formula", "in_math", "in_text", "is_in_text"]
 
 _SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _RAISED = re.compile("[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+")
@@ -52,6 +52,8 @@ PREAMBLE = r"""
         ("ρ", r"\rho"),
     )
 )
+_BRACE = re.compile(r"\\[{}\\]|(?:\\(?P<command>[A-Za-z]+)\s*)?\{|(?P<close>\})")
+_TEXT_GROUPS = ("hbox", "mbox", "text", "textbf", "textit", "textnormal", "textrm", "textsf")
 _NUMBER = re.compile(r"(?P<digits>−?\$?[\d,.]+)(?:×10(?P<power>[⁻⁰-⁹¹²³]+))?(?P<rest>.*)")
 
 
@@ -88,6 +90,29 @@ def in_math(text: str) -> str:
     if unit.startswith("\N{NO-BREAK SPACE}"):
         made, unit = made + r"\,", unit[1:]
     return made + _upright(unit) if unit else made
+
+
+def in_formula(text: str, before: str) -> str:
+    r"""A printed number and its unit inside of a formula, of which `before` is what leads there.
+
+    In ``\text{}`` it is a formula of its own.
+
+    >>> in_formula("7.73\N{NO-BREAK SPACE}s", "t = "), in_formula("7.73", r"\text{it takes ")
+    ('7.73\\,\\mathrm{s}', '\\(7.73\\)')
+    """
+    made = in_math(text)
+    return rf"\({made}\)" if is_in_text(before) else made
+
+
+def is_in_text(before: str) -> bool:
+    r"""Whether a formula that begins like this is in ``\text{}`` or another group of text."""
+    groups: list[bool] = []
+    for found in _BRACE.finditer(before):
+        if found["close"]:
+            del groups[-1:]
+        elif found[0].endswith("{") and found[0] != r"\{":
+            groups.append(found["command"] in _TEXT_GROUPS)
+    return any(groups)
 
 
 def _upright(unit: str) -> str:

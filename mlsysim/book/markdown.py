@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mlsysim.book.numbers import NBSP
+from mlsysim.numbers import NBSP
 from mlsysim.showing import amount
 
 __all__ = ["block", "code", "escaped", "in_cell", "link", "prose", "table", "under", "value"]

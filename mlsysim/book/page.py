@@ -48,6 +48,7 @@ def build(jobs: int = 1) -> Path:
     with read_once(), one_look(), _without_collector():
         book = pages()
         for page in book:
+            page.check_dollars()
             if page.name in chapters():
                 page.front_matter.check_notebook()
                 page.check_reads()

@@ -16,6 +16,7 @@ from mlsysim.book import cells, latex, table_quotes
 from mlsysim.book.cells import place
 from mlsysim.book.claims import Claim, examine, split
 from mlsysim.book.displayed_arithmetic import Equation, equations
+from mlsysim.book.dollar_signs import check_dollars
 from mlsysim.book.front_matter import FrontMatter
 from mlsysim.book.product_uses import Product, products
 from mlsysim.book.quote_context import check_around
@@ -133,12 +134,17 @@ class Page:
         value = self.resolve(role.spec, role.line)
         line = self.text.split("\n")[role.line - 1]
         before, after = line[: role.column], line[role.column + len(role.raw) :]
+        math = role.where == "math" and not latex.is_in_text(self._before(role))
         try:
-            check_around(value, before, after, math=role.where == "math")
+            check_around(value, before, after, math=math)
         except MlsysimError as error:
             told = f"{place(self.name, role.line)}: quote `{role.spec}` {error}"
             raise type(error)(told) from None
         return value
+
+    def check_dollars(self) -> None:
+        """See that no price is read as a formula. Raises InputError with the lines."""
+        check_dollars(self.name, self.text)
 
     def check_reads(self) -> None:
         """See that the cells read no scenario that does not fit, unless that is said on purpose.
@@ -178,6 +184,12 @@ class Page:
             )
         return claim
 
+    def _before(self, role: Role) -> str:
+        """The paragraph or formula that a role stands in, up to the role."""
+        lines = self.text.split("\n")[: role.line]
+        lines[-1] = lines[-1][: role.column]
+        return "\n".join(lines).rpartition("\n\n")[2].rpartition("$$")[2]
+
     def plain(self) -> str:
         """The source with every quote replaced by what it prints, and every claim by its phrase.
 
@@ -188,8 +200,10 @@ class Page:
         texts += [(role, claim.phrase) for role, claim in self.claims]
         for role, text in sorted(texts, key=lambda each: (each[0].line, each[0].column))[::-1]:
             shown = text
-            if role.where != "alt":
-                shown = latex.in_math(text) if role.where == "math" else _escaped(text)
+            if role.where == "math":
+                shown = latex.in_formula(text, self._before(role))
+            elif role.where != "alt":
+                shown = _escaped(text)
             line = lines[role.line - 1]
             lines[role.line - 1] = line[: role.column] + shown + line[role.column + len(role.raw) :]
         return "\n".join(lines)

@@ -14,7 +14,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from mlsysim import files, paths
+from mlsysim import drafts, files, paths
 from mlsysim.book.page import run_sphinx
 from mlsysim.errors import MlsysimError
 
@@ -58,8 +58,9 @@ def build() -> Path:
 
     The bytes depend on the book and the version of TeX alone. Raises MlsysimError if TeX is
     missing, for every warning of Sphinx, and for what would look wrong: a character without a
-    glyph, a reference that leads nowhere, a line that runs off the page.
+    glyph, a reference that leads nowhere, a line that runs off the page. Drafts are refused.
     """
+    drafts.refuse()
     gone = missing()
     if gone:
         raise MlsysimError(

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from mlsysim import units
-from mlsysim.book.numbers import DIGITS, NBSP, exact_number, format_number, with_unit
+from mlsysim.numbers import DIGITS, NBSP, exact_number, format_number, with_unit
 from mlsysim.book.quotes import Printed
 
 __all__ = ["Interval", "exact", "of_quote", "typed"]

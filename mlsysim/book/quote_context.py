@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from mlsysim import units
-from mlsysim.book.numbers import NBSP
 from mlsysim.book.quotes import Printed
 from mlsysim.errors import InputError, UnitError
+from mlsysim.numbers import NBSP
 
 __all__ = ["check_around"]
 

@@ -121,7 +121,7 @@ class ResolveQuotes(SphinxTransform):
             specs.append(spec)
             value = self._value(spec, node.line or 1)
             self.places.append((value.key, value.text, _anchor(node)))
-            return latex.in_math(value.text) if math else value.text
+            return latex.in_formula(value.text, role.string[: role.start()]) if math else value.text
 
         if math:
             filled = ROLE.sub(text, node.astext())

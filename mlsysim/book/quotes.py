@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from mlsysim import units
 from mlsysim.book.default_formats import default_form
-from mlsysim.book.numbers import format_number, with_unit
 from mlsysim.documents import exists, names
-from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownName, nearest
+from mlsysim.errors import InputError, MlsysimError, UnknownName, nearest
+from mlsysim.printing import Spec, parse, text_of
 
 if TYPE_CHECKING:
     from mlsysim.artifacts.reading import Artifact
 
 __all__ = ["Printed", "Spec", "find", "parse", "printed", "printed_from", "unfit"]
-
-_WORDS = re.compile(r"\s*(?P<key>\S+)(?:\s+in\s+(?P<unit>\S+))?(?:\s+as\s+(?P<format>\S+))?\s*")
-_KEY = re.compile(r"[A-Za-z_]\w*(?:\.\w[\w-]*)*")
-_GRAMMAR = "KEY, KEY in UNIT, KEY as FORMAT, or KEY in UNIT as FORMAT"
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,36 +48,6 @@ class Printed:
 
         exact = f"{self.key} = {self.value!r} {self.unit}".rstrip()
         return "\n".join([f"{self.text}    ({exact})", *notices(self.key.partition(".")[0])])
-
-
-@dataclass(frozen=True)
-class Spec:
-    """What a quote asks for: a key, and perhaps a unit and a format."""
-
-    key: str
-    unit: str = ""
-    format: str = ""
-
-    def __str__(self) -> str:
-        unit = f" in {self.unit}" if self.unit else ""
-        return self.key + unit + (f" as {self.format}" if self.format else "")
-
-
-def parse(text: str) -> Spec:
-    """The parts of a quote.
-
-    >>> parse("step.step_time in ms as ,.0f")
-    Spec(key='step.step_time', unit='ms', format=',.0f')
-
-    Raises InputError for a text of another form.
-    """
-    found = _WORDS.fullmatch(text)
-    if not found:
-        raise InputError(f"expected {_GRAMMAR}")
-    key = found["key"]
-    if not _KEY.fullmatch(key):
-        raise InputError(f"{key!r} is no key; expected names joined by dots, then {_GRAMMAR}")
-    return Spec(key, found["unit"] or "", found["format"] or "")
 
 
 def printed(
@@ -180,43 +144,8 @@ def _printed(artifact: Artifact, spec: Spec) -> Printed:
     if not (is_word or spec.unit or spec.format):
         spec = Spec(spec.key, *default_form(artifact.name, artifact.resolve(spec.key)))
     try:
-        text = _word(value, spec) if is_word else _number(value, unit, spec)
+        text = text_of(value, unit, spec)
     except MlsysimError as error:
         raise type(error)(f"{spec.key}: {error}") from None
     whole = Spec(f"{artifact.name}.{spec.key}", spec.unit, spec.format)
     return Printed(text=text, key=whole.key, value=value, unit=unit, spec=str(whole))
-
-
-def _word(value: bool | str, spec: Spec) -> str:
-    if spec.unit or spec.format:
-        raise InputError(f"the value is {value!r}, no number; leave out what follows the key")
-    return value if isinstance(value, str) else str(value).lower()
-
-
-def _number(value: int | float, unit: str, spec: Spec) -> str:
-    target = unit
-    if spec.unit:
-        target = units.unit_text(units.unit(spec.unit))
-        value = _converted(value, unit, target)
-    if spec.format.endswith("%"):
-        if target:
-            raise InputError(
-                f"the format {spec.format!r} is for shares of one, and this is in {target}; "
-                f"write {spec.format.removesuffix('%') + 'f'!r}"
-            )
-        return format_number(value, spec.format)
-    return with_unit(format_number(value, spec.format), target)
-
-
-def _converted(value: int | float, unit: str, target: str) -> int | float:
-    """`value` in another unit, rounded once; a plain number may be printed in %."""
-    if unit == target:
-        return value
-    if not unit:
-        if target == "%":
-            return float(Fraction(repr(value)) * 100)
-        raise UnitError(f"the value is a plain number, so it cannot be printed in {target}")
-    try:
-        return units.convert(value, unit, target)
-    except UnitError as error:
-        raise UnitError(f"the value is in {unit}; {error}") from None

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from mlsysim import files, paths
+from mlsysim import drafts, files, paths
 from mlsysim.artifacts.canonical import digest
 from mlsysim.artifacts.lock import Ingredients, ingredients
 from mlsysim.artifacts.reading import Artifact, read
@@ -24,6 +24,7 @@ from mlsysim.book.product_uses import Product
 from mlsysim.book.reference_classes import class_page
 from mlsysim.book.reference_entries import entry_pages
 from mlsysim.book.reference_scenarios import Told, scenario_page
+from mlsysim.book.scenario_texts import purpose, text
 from mlsysim.documents import Document, document, names
 from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_types import HOMES, KINDS
@@ -89,7 +90,7 @@ def pages() -> dict[str, str]:
     documents = {name: document(f"Scenarios.{name}", known) for name in artifacts}
     derivations = {name: _derivation(name) for name in artifacts}
     of_kind: dict[str, Ingredients] = {}
-    quoted = records(artifacts)
+    quoted, unfinished = records(artifacts), drafts.drafts()
     reads, shown = _chapters()
     made = {**entry_pages(artifacts), f"{FOLDER}/numbers": numbers_page(quoted)}
     for name, artifact in artifacts.items():
@@ -100,7 +101,8 @@ def pages() -> dict[str, str]:
         made_from = ingredients(documents[name], of_kind.get(artifact.kind))
         of_kind.setdefault(artifact.kind, made_from)
         told = Told(
-            purpose=_purpose(name),
+            purpose=purpose(name),
+            drafts=tuple(drafts.under(documents[name], unfinished)),
             **derivations[name],
             ingredients=dict(made_from.parts),
             digests=_digests(made_from, artifact),
@@ -168,25 +170,11 @@ def _chapters() -> tuple[dict[str, set[str]], dict[str, list[Product]]]:
     return reads, shown
 
 
-def _declaration(name: str) -> str:
-    return (paths.scenarios() / f"{name}.toml").read_text(encoding="utf-8")
-
-
-def _purpose(name: str) -> str:
-    """The comment at the head of a scenario's file, which says what the scenario is for."""
-    lines = []
-    for line in _declaration(name).splitlines():
-        if not line.startswith("#"):
-            break
-        lines.append(line.lstrip("#").strip())
-    return " ".join(lines)
-
-
 def _derivation(name: str) -> dict[str, Any]:
     """The base that a scenario's file names, and the fields that the file gives itself."""
     import tomllib
 
-    raw = tomllib.loads(_declaration(name))
+    raw = tomllib.loads(text(name))
     base = raw.get("base", "")
     own = [key for key, value in raw.items() if isinstance(value, dict)] if base else []
     return {"base": base, "own": tuple(own)}

@@ -24,7 +24,8 @@ class Told:
     `purpose` is the comment at the head of the scenario's file, `base` the scenario that it varies
     and `own` the fields that it gives itself; `ingredients` are digests by module and library;
     `printed` counts the numbers that each chapter prints of it, `products` are the figures and
-    tables by chapter, `used_by` the scenarios that refer to it.
+    tables by chapter, `used_by` the scenarios that refer to it, `drafts` the files with a TODO
+    that it rests on.
     """
 
     purpose: str = ""
@@ -35,6 +36,7 @@ class Told:
     printed: Mapping[str, int] = field(default_factory=dict)
     products: Mapping[str, list[Product]] = field(default_factory=dict)
     used_by: tuple[str, ...] = ()
+    drafts: tuple[str, ...] = ()
 
 
 def scenario_page(artifact: Mapping[str, Any], told: Told) -> str:
@@ -46,6 +48,7 @@ def scenario_page(artifact: Mapping[str, Any], told: Told) -> str:
     parts = [
         f"# {name}",
         f"**{escaped(' '.join(artifact['title'].split()))}**",
+        _draft(told.drafts),
         block(prose(told.purpose)),
         _facts(artifact, told, references),
         "## Outputs",
@@ -62,6 +65,13 @@ def scenario_page(artifact: Mapping[str, Any], told: Told) -> str:
         *_ingredients(told),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _draft(files: Iterable[str]) -> str:
+    """A box that says that the scenario is a draft, if it is one."""
+    listed = ", ".join(map(code, files))
+    said = f"TODO stands in {listed}. Nothing of this is published."
+    return f":::{{admonition}} Draft\n:class: warning draft\n\n{said}\n:::" if listed else ""
 
 
 def _facts(artifact: Mapping[str, Any], told: Told, references: list[str]) -> str:

@@ -15,7 +15,7 @@ from sphinx.project import Project
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxRole
 
-from mlsysim import files, paths
+from mlsysim import drafts, files, paths
 from mlsysim.artifacts.canonical import digest
 from mlsysim.book import downloads, reference
 from mlsysim.book.cells import chapters
@@ -159,8 +159,21 @@ def finish(app: Sphinx, document: nodes.document) -> None:
             sections[anchor] = list(outer["ids"]) if outer is not None else []
     if anchors:
         app.env.metadata[page][SECTIONS] = sections
+    if app.builder.format == "html" and (box := _draft(page)) is not None:
+        next(document.findall(nodes.section)).insert(1, box)
     if app.builder.format == "html" and page in chapters():
         document.children[-1].append(downloads.box(page))
+
+
+def _draft(page: str) -> nodes.Node | None:
+    """The box at the top of a page of chapters/ that is a draft."""
+    file = f"chapters/{page}.md"
+    lines = [str(mark.line) for mark in drafts.marks() if mark.file == file]
+    if not lines:
+        return None
+    said = f"TODO stands in {file}, line {', '.join(lines)}. Nothing of this is published."
+    box = nodes.admonition("", nodes.title("", "Draft"), classes=["warning", "draft"])
+    return box + nodes.paragraph("", said)
 
 
 def renumbered(_app: Sphinx, env: BuildEnvironment) -> list[str]:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from mlsysim import files, units
 from mlsysim.book import latex, table_quotes
 from mlsysim.book.markdown import code, escaped, in_cell
-from mlsysim.book.numbers import format_number
 from mlsysim.book.products import cell_value, column_values, csv_text, header, table_files
 from mlsysim.book.quotes import Printed
 from mlsysim.book.table_quotes import TableQuote
 from mlsysim.errors import InputError, MlsysimError, UnitError, nearest
+from mlsysim.numbers import format_number
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -242,6 +242,14 @@ class ReferenceTrainingStepScenario(Scenario):
         self.result  # noqa: B018  a layout that the solver refuses must not exist either
 
     @output()
+    def accelerators(self) -> int:
+        """Accelerators of the fleet.
+
+        Equation: fleet.node_count * fleet.node.accelerators.
+        """
+        return self.fleet.total_accelerators
+
+    @output()
     def tensor_parallel(self) -> int:
         """Tensor-parallel degree inherited from the replica.
 
