@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mlsysim import documents, files, paths, turns
+from mlsysim import documents, files, naming, paths, turns
 from mlsysim.artifacts import staleness
-from mlsysim.artifacts.canonical import digest
+from mlsysim.artifacts.canonical import digest, loads
 from mlsysim.artifacts.code import closure, one_look, remember
 from mlsysim.artifacts.lock import repeated, strays
 from mlsysim.book import cells
@@ -94,8 +94,14 @@ def plan(cores: int, *, main: bool) -> Plan:
     """
     path = paths.build() / "plan.json"
     if not main:
-        return Plan(**json.loads(path.read_text(encoding="utf-8")))
+        try:
+            return Plan(**loads(files.read(path)))
+        except (TypeError, ValueError):
+            raise InputError(f"{paths.shown(path)} is damaged; start the build again") from None
     turns.wait_for_other_builds()
+    if wrong := naming.misnamed():
+        place, why = next(iter(wrong.items()))
+        raise InputError(f"{place}: {why}; rename it")
     scenarios = staleness.stale()
     if staleness.housekeeping() and not scenarios:
         scenarios = documents.names("Scenarios")[:1]  # any solve puts the rest right
@@ -143,11 +149,7 @@ def _record(chapter: str) -> Path:
 
 
 def _source(chapter: str) -> str:
-    path = paths.chapters() / f"{chapter}.md"
-    try:
-        return cells.source(chapter)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{paths.shown(path)} cannot be read: {error}") from None
+    return cells.source(chapter)
 
 
 def _reads(chapter: str) -> list[str]:
@@ -181,10 +183,8 @@ def _beside_chapters() -> dict[str, str]:
 
 
 def _digest_of(path: Path) -> str:
-    try:
-        return digest(path.read_bytes())
-    except FileNotFoundError:
-        return "missing"
+    data = files.read(path)
+    return digest(data) if data or path.is_file() else "missing"
 
 
 def chapter_key(chapter: str) -> str:
@@ -290,17 +290,12 @@ def status() -> list[dict[str, Any]]:
         for path in staleness.orphans()
     ]
     found += [
-        {"what": path, "reasons": ["its stem is no name: letters, digits and _, as in Python"]}
-        for path in documents.misnamed()
+        {"what": path, "reasons": [f"{why}; rename it"]} for path, why in naming.misnamed().items()
     ]
-    found += [
-        {"what": "results/artifacts.lock", "reasons": [f"certifies {name}, which is gone"]}
-        for name in strays()
-    ]
-    found += [
-        {"what": "results/artifacts.lock", "reasons": [f"certifies {name} more than once"]}
-        for name in repeated()
-    ]
+    for listed, wrong in ((strays(), "which is gone"), (repeated(), "more than once")):
+        if listed:
+            reason = f"certifies {_some(listed)}, {wrong}"
+            found.append({"what": "results/artifacts.lock", "reasons": [reason]})
     for chapter in cells.chapters():
         reasons = [f"reads {name}, which is stale" for name in _reads(chapter) if name in stale]
         reasons += chapter_reasons(chapter)
@@ -313,10 +308,16 @@ def status() -> list[dict[str, Any]]:
     return found
 
 
+def _some(names: list[str]) -> str:
+    """The first of many names, and how many more there are."""
+    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more
+
+
 def _read_record(path: Path) -> dict[str, Any]:
     """A record, or nothing if it is missing or not one."""
-    with suppress(FileNotFoundError, ValueError):
-        record = json.loads(path.read_text(encoding="utf-8"))
+    with suppress(MlsysimError, ValueError):
+        record = loads(files.read(path))
         if isinstance(record, dict) and {"key"} <= set(record):
             return record
     return {}

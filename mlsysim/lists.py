@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from mlsysim import bounds
 from mlsysim.errors import InputError
 
 __all__ = ["Counts", "Values", "counts", "told", "values"]
@@ -43,18 +44,23 @@ def values(place: str, given: Any) -> Values:
     ('25 Gb/s', '50 Gb/s')
     """
     expected = 'expected a list of values, such as ["25 Gb/s", "50 Gb/s"]'
-    words = [told(each) for each in _parts(place, given, expected)]
-    for word in words:
-        if not word.strip() or words.count(word) > 1:
+    seen = set()
+    for word in map(told, _parts(place, given, expected)):
+        if not word.strip() or word in seen:
             raise InputError(
                 f"{place}: {word!r} stands there twice" if word.strip() else f"{place}: {expected}"
             )
+        seen.add(word)
     return tuple(given)
 
 
 def _parts(place: str, given: Any, expected: str) -> Sequence[Any]:
     if not isinstance(given, (list, tuple)):
         raise InputError(f"{place} = {given!r}: {expected}")
+    if len(given) > bounds.COMBINATIONS:
+        raise InputError(
+            f"{place}: a list of {len(given):,} values; expected at most {bounds.COMBINATIONS:,}"
+        )
     for each in given:
         if not isinstance(each, (str, int, float)):
             raise InputError(f"{place}: {each!r}: {expected}")

@@ -16,8 +16,9 @@ from mlsysim import files, paths
 from mlsysim.artifacts.canonical import digest
 from mlsysim.artifacts.code import closure_of_kind, libraries
 from mlsysim.artifacts.schema import VERSION
-from mlsysim.documents import Document, document, names
-from mlsysim.errors import MlsysimError
+from mlsysim.documents import Document, document
+from mlsysim.errors import InputError, MlsysimError
+from mlsysim.naming import stems
 
 __all__ = ["Ingredients", "Lock", "certify", "ingredients", "read_lock", "repeated", "strays"]
 
@@ -57,7 +58,10 @@ class Lock:
 
 def ingredients(document: Document, same_kind: Ingredients | None = None) -> Ingredients:
     """The ingredients of a scenario as they are now; its code is that of others of its kind."""
-    parts = same_kind.parts if same_kind else _code_parts(document.kind)
+    try:
+        parts = same_kind.parts if same_kind else _code_parts(document.kind)
+    except InputError as error:
+        raise InputError(f"{document.place}: {error}") from None
     return Ingredients(inputs=digest(document.content()), parts=parts)
 
 
@@ -72,11 +76,7 @@ def _code_parts(kind: str) -> tuple[tuple[str, str], ...]:
 def read_lock() -> Lock:
     """The lock as it is on disk; empty if there is none."""
     lock = Lock()
-    try:
-        lines = paths.lock().read_text(encoding="utf-8").splitlines()
-    except (FileNotFoundError, UnicodeDecodeError):
-        return lock
-    for line in lines:
+    for line in files.read(paths.lock()).decode(errors="replace").splitlines():
         word, *rest = line.split() or [""]
         fields = dict(part.split("=", 1) for part in rest[1:] if "=" in part)
         if word == "code" and rest:
@@ -89,7 +89,7 @@ def read_lock() -> Lock:
 
 def strays() -> list[str]:
     """Scenarios that the lock certifies although they are gone."""
-    known = set(names("Scenarios"))
+    known = set(stems("Scenarios"))
     return sorted(name for name in read_lock().scenarios if name not in known)
 
 
@@ -102,7 +102,7 @@ def certify(made: dict[str, tuple[Ingredients, str]]) -> None:
     """Write which ingredients made these artifacts; drop the lines of scenarios that are gone."""
     with files.exclusive(paths.build() / "lock.mutex"):
         lines: dict[tuple[str, ...], str] = {}
-        known = set(names("Scenarios"))
+        known = set(stems("Scenarios"))
         for name, entries in read_lock().scenarios.items():
             if name in known and name not in made:
                 for entry in _still_true(name, entries):
@@ -126,8 +126,8 @@ def _still_true(name: str, entries: set[tuple[str, str, str]]) -> set[tuple[str,
         return entries
     try:
         made_from = ingredients(document(f"Scenarios.{name}"))
-        artifact = digest(paths.artifact(name).read_bytes())
-    except (MlsysimError, FileNotFoundError):
+        artifact = digest(files.read(paths.artifact(name)))
+    except MlsysimError:
         return entries
     return entries & {(made_from.inputs, made_from.code, artifact)} or entries
 

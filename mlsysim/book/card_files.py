@@ -10,13 +10,14 @@ import re
 from pathlib import Path
 from typing import Any
 
-from pybtex.database import Entry, parse_file
+from pybtex.database import Entry
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-from mlsysim import files, paths
+from mlsysim import files
 from mlsysim.artifacts.canonical import dumps
 from mlsysim.artifacts.reading import Artifact, read
+from mlsysim.bibliography import works as entries
 from mlsysim.book.cards import Place, Work, basis, card, identity
 from mlsysim.book.pages import pages
 from mlsysim.book.quote_nodes import PLACES
@@ -97,7 +98,7 @@ def _works(env: BuildEnvironment) -> dict[str, Work]:
     links = {each.key: f"{each.bibliography_key.docname}.html#{each.citation_id}" for each in cited}
     works = {
         key: Work(_label(entry), _plain(entry.fields.get("title", "")), links.get(key, ""))
-        for key, entry in parse_file(str(paths.bibliography())).entries.items()
+        for key, entry in entries().items()
     }
     for name in names("Scenarios"):
         href = _page(env, name) or f"artifacts/{name}.json"

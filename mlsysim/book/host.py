@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from mlsysim import paths, turns
+from mlsysim import files, paths, turns
 from mlsysim.book import cells, kernels
 from mlsysim.book.execution import run_cells
 from mlsysim.errors import MlsysimError
@@ -69,7 +69,7 @@ def _preload(chapters: list[str]) -> None:
 
 def _imported(chapter: str) -> Iterator[tuple[str, str]]:
     """The modules that the cells of a chapter import, each with a name in it."""
-    for cell in cells.code_cells((paths.chapters() / f"{chapter}.md").read_text(encoding="utf-8")):
+    for cell in cells.code_cells(files.text(paths.chapters() / f"{chapter}.md")):
         with suppress(SyntaxError):
             for node in ast.walk(ast.parse(cell.source)):
                 if isinstance(node, ast.Import):
