@@ -44,6 +44,7 @@ def new_scenario(name: str, kind: str = "", base: str = "") -> Path:
         text = _of_kind(name, KINDS[kind], _pattern(kind, known))
     else:
         varied = document(f"Scenarios.{base or _REFERENCE}")
+        scenario(varied)  # a base that cannot be is told as what is wrong with it
         if kind and kind != varied.kind:
             raise InputError(f"kind {kind}: the base {varied.name} is a {varied.kind}")
         text = _variant(name, KINDS[varied.kind], varied)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mlsysim import files, paths
-from mlsysim.errors import InputError
 
 if TYPE_CHECKING:
     from pybtex.database import Entry
@@ -14,7 +13,7 @@ __all__ = ["works"]
 
 
 def works() -> dict[str, Entry]:
-    """Every entry by its key. Raises InputError for a file that is none, with the line."""
+    """Every entry by its key. Raises InputError for what is no such file, with the line."""
     from pybtex.database import parse_string
     from pybtex.exceptions import PybtexError
 
@@ -22,4 +21,4 @@ def works() -> dict[str, Entry]:
     try:
         return dict(parse_string(files.text(path), "bibtex").entries)
     except (PybtexError, RecursionError) as error:
-        raise InputError(f"{paths.shown(path)}: not usable BibTeX: {error}") from None
+        raise files.unusable(path, f"not usable BibTeX: {error}") from None

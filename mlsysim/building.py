@@ -130,7 +130,7 @@ def _look_older_than_the_plan(made: Plan) -> None:
     stale += [executed(chapter) for chapter in made.stale_chapters]
     stale += [page()] if made.page else []
     for path in stale:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):  # what cannot be touched, its own rule will tell
             os.utime(path, (1, 1))
 
 

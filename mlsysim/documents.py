@@ -89,17 +89,16 @@ def _document(reference: str, trail: tuple[str, ...], known: Known) -> Document:
     if reference not in known:
         made = _read_document(reference, trail, known)
         if made.depth > bounds.CHAIN:
-            raise _too_deep((reference,))
+            raise _too_deep((*trail, reference))
         known[reference] = made
     return known[reference]
 
 
 def _too_deep(trail: tuple[str, ...]) -> InputError:
-    """The refusal of a chain of bases and references that starts like this."""
-    begins = " -> ".join(each.partition(".")[2] for each in trail[:3])
+    """The refusal of a chain of bases and references, by the file that begins it."""
     return InputError(
         f"{place_of(trail[0])}: more than {bounds.CHAIN} files follow from one another by base or "
-        f"reference: {begins} -> ..."
+        "reference, this one first"
     )
 
 
@@ -158,6 +157,8 @@ def _read_document(reference: str, trail: tuple[str, ...], known: Known) -> Docu
             also = ', or base = "Scenarios.NAME" to vary another' if key == "kind" else ""
             raise InputError(f"{place}: {key} is missing{also}")
     for key, table in raw.items():
+        if not key.isprintable():  # no field can be meant, and messages name it bare
+            raise InputError(f"{place}: {key!r}: unknown key")
         fields[key] = _leaves(key, table, place)
         places[key] = place
     linked = {

@@ -8,7 +8,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from mlsysim import files, paths
-from mlsysim.errors import InputError
 
 __all__ = ["default_form", "path", "table"]
 
@@ -39,7 +38,7 @@ def table() -> dict[str, tuple[str, str]]:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise InputError(f"{paths.shown(path())}: cannot be read: {error.strerror}") from None
+        raise files.unusable(path(), f"cannot be read: {error.strerror}") from None
     return _table(path(), known.st_mtime_ns, known.st_size)
 
 
@@ -49,9 +48,10 @@ def _table(file: Path, _mtime: int, _size: int) -> dict[str, tuple[str, str]]:
     for pattern, form in files.toml(file).items():
         found = _FORM.fullmatch(form) if isinstance(form, str) else None
         if not found or not form:
-            raise InputError(
-                f"{paths.shown(file)}: {pattern}: {form!r} is no form of a number; expected "
-                '"in UNIT as FORMAT", or one of the two'
+            raise files.unusable(
+                file,
+                f"{pattern}: {form!r} is no form of a number; expected "
+                '"in UNIT as FORMAT", or one of the two',
             )
         made[pattern] = (found["unit"] or "", found["format"] or "")
     return made
