@@ -110,7 +110,7 @@ def remove_left_behind() -> None:
                 path.unlink()
     for folder in named:
         print(
-            f"removed: {paths.shown(folder)}, which no chapter makes any longer",
+            errors.printable(f"removed: {paths.shown(folder)}, which no chapter makes any longer"),
             file=sys.stderr,
             flush=True,
         )
