@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import keyword
 import re
 import textwrap
 from pathlib import Path
 from typing import Any
 
-from mlsysim import files, paths
-from mlsysim.documents import Document, document, names
+from mlsysim import bounds, files, paths
+from mlsysim.documents import Document, Known, document, names
 from mlsysim.errors import InputError, MlsysimError, UnknownName, nearest
 from mlsysim.follows import KEYS
+from mlsysim.naming import alike, no_name
 
 __all__ = ["new_chapter", "new_scenario"]
 
@@ -32,12 +32,11 @@ def new_scenario(name: str, kind: str = "", base: str = "") -> Path:
 
     known = names("Scenarios")
     path = paths.scenarios() / f"{name}.toml"
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or keyword.iskeyword(name):
-        raise InputError(
-            f"{name!r} is no name: letters, digits and _, a letter first, such as WideReplica"
-        )
-    if any(name.lower() == each.lower() for each in known):
-        raise InputError(f"{paths.shown(path)} exists already, or differs in case alone")
+    if why := no_name(name):
+        raise InputError(f"{name!r} is no name: {why}")
+    if taken := alike("Scenarios", name):
+        how = "exists already" if taken == name else f"differs from {taken}.toml in case alone"
+        raise InputError(f"{paths.shown(path)} {how}")
     if base and base not in known:
         raise UnknownName(f"base {base!r} is no scenario; {nearest(base, known)}")
     if kind and kind not in KINDS:
@@ -46,6 +45,7 @@ def new_scenario(name: str, kind: str = "", base: str = "") -> Path:
         text = _of_kind(name, KINDS[kind], _pattern(kind, known))
     else:
         varied = document(f"Scenarios.{base or _REFERENCE}")
+        scenario(varied)  # a base that cannot be is told as what is wrong with it
         if kind and kind != varied.kind:
             raise InputError(f"kind {kind}: the base {varied.name} is a {varied.kind}")
         text = _variant(name, KINDS[varied.kind], varied)
@@ -60,14 +60,14 @@ def new_scenario(name: str, kind: str = "", base: str = "") -> Path:
 
 def _pattern(kind: str, known: list[str]) -> Document:
     """A scenario of this kind to take values from; one that varies no other if there is one."""
-    found = []
+    found, read = [], Known()
     for name in known:
         try:
-            told = document(f"Scenarios.{name}")
+            told = document(f"Scenarios.{name}", read)
         except MlsysimError:
             continue
         if told.kind == kind:
-            varies = "base = " in (paths.scenarios() / f"{name}.toml").read_text(encoding="utf-8")
+            varies = "base = " in files.text(paths.scenarios() / f"{name}.toml")
             found.append((varies, name, told))
     if not found:
         raise InputError(
@@ -160,11 +160,12 @@ def new_chapter(name: str) -> Path:
     from mlsysim.book import cells
 
     known = cells.chapters()
-    if not re.fullmatch(r"[0-9]{2}_[a-z][a-z0-9_]*", name):
+    if not re.fullmatch(r"[0-9]{2}_[a-z][a-z0-9_]*", name) or len(name) > bounds.NAME:
         free = next((f"{n:02}" for n in range(1, 100) if not _numbered(known, n)), "NN")
         raise InputError(
             f"{name!r} names no chapter: write NN_title, two digits for its place and a title in "
-            f"a-z, 0-9 and _, such as {free}_{_suggestion(name)}"
+            f"a-z, 0-9 and _, such as {free}_{_suggestion(name)[:40]}, of at most {bounds.NAME} "
+            "characters"
         )
     taken = _numbered(known, int(name[:2]))
     if taken:
@@ -175,7 +176,7 @@ def new_chapter(name: str) -> Path:
     if any(each[3:] == name[3:] for each in known):
         raise InputError(f"a chapter {name[3:]!r} exists already under another number")
     index = paths.chapters() / "index.md"
-    text = index.read_text(encoding="utf-8")
+    text = files.text(index)
     listed = _TOCTREE.search(text)
     if not listed:
         raise InputError("chapters/index.md: there is no {toctree} that lists chapters as NN_title")

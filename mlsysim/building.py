@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mlsysim import documents, drafts, files, interpreter, paths, turns
+from mlsysim import documents, drafts, files, interpreter, naming, paths, turns
 from mlsysim.artifacts import lock, staleness
-from mlsysim.artifacts.canonical import digest
+from mlsysim.artifacts.canonical import digest, loads
 from mlsysim.artifacts.code import closure, one_look, remember
 from mlsysim.book import cells
 from mlsysim.calibration import agreement
@@ -96,10 +96,16 @@ def plan(cores: int, *, main: bool) -> Plan:
     """
     path = paths.build() / "plan.json"
     if not main:
-        return Plan(**json.loads(path.read_text(encoding="utf-8")))
+        try:
+            return Plan(**loads(files.read(path)))
+        except (TypeError, ValueError):
+            raise InputError(f"{paths.shown(path)} is damaged; start the build again") from None
     interpreter.need_docstrings()
     turns.wait_for_other_builds()
-    known: dict[str, documents.Document] = {}
+    if wrong := naming.misnamed():
+        place, why = next(iter(wrong.items()))
+        raise InputError(f"{place}: {why}; rename it")
+    known = documents.Known()
     scenarios = staleness.stale(known)
     first = agreement.first(known, scenarios)
     scenarios = list(dict.fromkeys([*first, *scenarios]))
@@ -132,7 +138,7 @@ def _look_older_than_the_plan(made: Plan) -> None:
     stale += [executed(chapter) for chapter in made.stale_chapters]
     stale += [page()] if made.page else []
     for path in stale:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):  # what cannot be touched, its own rule will tell
             os.utime(path, (1, 1))
 
 
@@ -151,11 +157,7 @@ def _record(chapter: str) -> Path:
 
 
 def _source(chapter: str) -> str:
-    path = paths.chapters() / f"{chapter}.md"
-    try:
-        return cells.source(chapter)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{paths.shown(path)} cannot be read: {error}") from None
+    return cells.source(chapter)
 
 
 def _reads(chapter: str) -> list[str]:
@@ -189,10 +191,8 @@ def _beside_chapters() -> dict[str, str]:
 
 
 def _digest_of(path: Path) -> str:
-    try:
-        return digest(path.read_bytes())
-    except FileNotFoundError:
-        return "missing"
+    data = files.read(path)
+    return digest(data) if data or path.is_file() else "missing"
 
 
 def chapter_key(chapter: str) -> str:
@@ -302,8 +302,7 @@ def status() -> list[dict[str, Any]]:
         for path in staleness.orphans()
     ]
     found += [
-        {"what": path, "reasons": ["its stem is no name: letters, digits and _, as in Python"]}
-        for path in documents.misnamed()
+        {"what": path, "reasons": [f"{why}; rename it"]} for path, why in naming.misnamed().items()
     ]
     found += [{"what": "results/artifacts.lock", "reasons": [reason]} for reason in lock.faults()]
     for chapter in cells.chapters():
@@ -318,10 +317,16 @@ def status() -> list[dict[str, Any]]:
     return found
 
 
+def _some(names: list[str]) -> str:
+    """The first of many names, and how many more there are."""
+    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more
+
+
 def _read_record(path: Path) -> dict[str, Any]:
     """A record, or nothing if it is missing or not one."""
-    with suppress(FileNotFoundError, ValueError):
-        record = json.loads(path.read_text(encoding="utf-8"))
+    with suppress(MlsysimError, ValueError):
+        record = loads(files.read(path))
         if isinstance(record, dict) and {"key"} <= set(record):
             return record
     return {}

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mlsysim import interpreter
-from mlsysim.errors import MlsysimError
+from mlsysim.errors import MlsysimError, for_terminal, printable
 from mlsysim.files import unwritten
 
 if TYPE_CHECKING:
@@ -34,13 +34,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             interpreter.need_docstrings()
         return run(options)
     except MlsysimError as error:
-        print(f"mlsysim: {error}", file=sys.stderr)
+        _tell(f"mlsysim: {error}", wrong=True)
         return 1
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except OSError as error:  # a full disk, a folder that may not be written
-        print(f"mlsysim: {unwritten(error)}", file=sys.stderr)
+    except OSError as error:  # a full disk, a folder that may not be read or written
+        _tell(f"mlsysim: {unwritten(error)}", wrong=True)
         return 1
 
 
@@ -125,17 +125,29 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _tell(text: str, *, wrong: bool = False) -> None:
+    """Print a text; whatever file it comes from, a terminal obeys nothing in it.
+
+    Every command prints through this, or as JSON. An error may have several lines, another text is
+    one, whatever it holds.
+    """
+    lines = text.split("\n") if wrong else [text]
+    print(for_terminal(lines), file=sys.stderr if wrong else sys.stdout, flush=True)
+
+
 def _print_json(content: Any) -> None:
-    print(json.dumps(content, indent=2, ensure_ascii=False))
+    """The escapes of control characters are those of JSON: what is read back is what it was."""
+    lines = json.dumps(content, indent=2, ensure_ascii=False).split("\n")
+    print("\n".join(map(printable, lines)))
 
 
 def _list(options: argparse.Namespace) -> int:
-    from mlsysim.documents import document, names
+    from mlsysim.documents import Known, document, names
 
-    found = []
+    found, known = [], Known()
     for name in names("Scenarios"):
         try:
-            told = document(f"Scenarios.{name}")
+            told = document(f"Scenarios.{name}", known)
             found.append({"name": name, "kind": told.kind, "title": _plain_title(told)})
         except MlsysimError as error:
             found.append({"name": name, "kind": "", "title": f"cannot be read: {error}"})
@@ -144,7 +156,7 @@ def _list(options: argparse.Namespace) -> int:
     else:
         width = max((len(each["name"]) for each in found), default=0)
         for each in found:
-            print(f"{each['name']:{width}}  {each['title']}")
+            _tell(f"{each['name']:{width}}  {each['title']}")
     return 0
 
 
@@ -161,8 +173,8 @@ def _plain_title(told: Document) -> str:
 
 def _show(options: argparse.Namespace) -> int:
     from mlsysim import showing, showing_registry
-    from mlsysim.documents import names
     from mlsysim.errors import UnknownName, nearest
+    from mlsysim.naming import misnamed, names, unknown
 
     name, _, key = options.name.removeprefix("Scenarios.").partition(".")
     if name in showing_registry.COLLECTIONS:
@@ -172,27 +184,29 @@ def _show(options: argparse.Namespace) -> int:
     elif place := showing_registry.place_of(name):
         meant = f"{place}.{key}".rstrip(".")
         raise UnknownName(f"{name!r} is no scenario; did you mean {meant!r}?")
+    elif f"scenarios/{name}.toml" in misnamed():
+        raise unknown("Scenarios", name)
     else:
         known = [*names("Scenarios"), *showing_registry.COLLECTIONS]
-        raise UnknownName(f"{name[:80]!r} is no scenario or registry; {nearest(name, known)}")
+        raise UnknownName(f"{name!r} is no scenario or registry; {nearest(name, known)}")
     if options.json:
         _print_json(kind.as_data(name, key))
     else:
-        print(kind.as_text(name, key))
+        print(kind.as_text(name, key))  # escaped line by line
     return 0
 
 
 def _chosen(options: argparse.Namespace) -> list[str]:
     """The scenarios to solve: those named, or all. An unknown name is refused before any work."""
-    from mlsysim.documents import names
-    from mlsysim.errors import InputError, UnknownName, nearest
+    from mlsysim.errors import InputError
+    from mlsysim.naming import names, unknown
 
     known = names("Scenarios")
     if options.all == bool(options.names):
         raise InputError("solve what? name scenarios, or say --all; `mlsysim list` lists them")
     for name in options.names:
         if name not in known:
-            raise UnknownName(f"{name!r} is no scenario; {nearest(name, known)}")
+            raise unknown("Scenarios", name)
     return list(dict.fromkeys(options.names)) or known
 
 
@@ -206,14 +220,14 @@ def _solve(options: argparse.Namespace) -> int:
         if done.error:
             errors.append(done.error)
             said = f"{done.name}: {done.error}" if done.name else done.error
-            print(f"mlsysim: {said}", file=sys.stderr, flush=True)
+            _tell(f"mlsysim: {said}", wrong=True)
         elif not options.json and done.removed:
-            print(f"removed {done.name}, which no scenario makes", flush=True)
+            _tell(f"removed {done.name}, which no scenario makes")
         elif not options.json:
             what = "changed" if done.changed else "unchanged"
-            print(f"solved {done.name} -> results/scenarios/{done.name}.json ({what})", flush=True)
+            _tell(f"solved {done.name} -> results/scenarios/{done.name}.json ({what})")
         if done.unfit:
-            print(f"mlsysim: {done.name} {done.unfit}", file=sys.stderr, flush=True)
+            _tell(f"mlsysim: {done.name} {done.unfit}", wrong=True)
 
     with turns.job():
         done = solve(names, report, compare=options.compare)
@@ -252,10 +266,10 @@ def _status(options: argparse.Namespace) -> int:
         _print_json(findings)
         return int(bool(findings))
     for finding in findings:
-        print(f"stale: {finding['what']}")
+        _tell(f"stale: {finding['what']}")
         for reason in finding["reasons"]:
-            print(f"    {reason}")
-    print("run: snakemake all" if findings else "everything is fresh")
+            _tell(f"    {reason}")
+    _tell("run: snakemake all" if findings else "everything is fresh")
     return int(bool(findings))
 
 
@@ -267,10 +281,7 @@ def _verify(options: argparse.Namespace) -> int:
 
     def report(done: Verified) -> None:
         if not options.json:
-            print(
-                f"{done.verdict}: {done.name}" + (f" ({done.detail})" if done.detail else ""),
-                flush=True,
-            )
+            _tell(f"{done.verdict}: {done.name}" + (f" ({done.detail})" if done.detail else ""))
 
     done = verify(names("Scenarios"), report)
     findings = [{"name": d.name, "verdict": d.verdict, "detail": d.detail} for d in done]
@@ -290,10 +301,10 @@ def _verify(options: argparse.Namespace) -> int:
     else:
         for finding in findings[len(done) :]:
             more = f" ({finding['detail']})" if finding["detail"] else ""
-            print(f"{finding['verdict']}: {finding['name']}{more}")
+            _tell(f"{finding['verdict']}: {finding['name']}{more}")
     wrong = any(finding["verdict"] != "identical" for finding in findings)
     if wrong and not options.json:
-        print("mlsysim: make them again with: snakemake all", file=sys.stderr)
+        _tell("mlsysim: make them again with: snakemake all", wrong=True)
     return int(wrong)
 
 
@@ -317,11 +328,11 @@ def _execute(options: argparse.Namespace) -> int:
                 {"chapter": chapter, "executed": executed, "changed": changed, "error": error}
             )
             if error:
-                print(f"mlsysim: {error}", file=sys.stderr, flush=True)
+                _tell(f"mlsysim: {error}", wrong=True)
             elif not options.json:
-                print(f"{'executed' if executed else 'fresh already:'} {chapter}", flush=True)
+                _tell(f"{'executed' if executed else 'fresh already:'} {chapter}")
                 for each in changed:
-                    print(f"    {each['what']}: {each['path']}", flush=True)
+                    _tell(f"    {each['what']}: {each['path']}")
     if options.json:
         _print_json(done)
     return int(any(each["error"] for each in done))
@@ -337,12 +348,12 @@ def _check(options: argparse.Namespace) -> int:
         return int(bool(wrong))
     for finding in found if options.verbose else wrong:
         if finding.rule != "unlooked":  # the last line says it
-            print(finding)
+            _tell(str(finding))
     if remark:
-        print(f"history: {remark}")
+        _tell(f"history: {remark}")
     unread, unquoted = (sum(each.rule == rule for each in found) for rule in ("unread", "unquoted"))
     unlooked = [each.message for each in found if each.rule == "unlooked"]
-    print(
+    _tell(
         f"{_count(len(wrong), 'finding')}; "
         + (
             unlooked[0]
@@ -368,7 +379,7 @@ def _book(options: argparse.Namespace) -> int:
 
         with turns.job():
             made = paths.shown(press.build())
-        _print_json({"pdf": made}) if options.json else print(f"built {made}")
+        _print_json({"pdf": made}) if options.json else _tell(f"built {made}")
         return 0
     with turns.job():
         page.remove_left_behind()
@@ -380,9 +391,9 @@ def _book(options: argparse.Namespace) -> int:
     if options.json:
         _print_json({"page": "build/book/index.html", "drafts": drafts.drafts()})
     else:
-        print("built build/book/index.html")
+        _tell("built build/book/index.html")
         if remark := drafts.remark():
-            print(remark)
+            _tell(remark)
     return 0
 
 
@@ -402,8 +413,8 @@ def _new(options: argparse.Namespace) -> int:
     if options.json:
         _print_json({"written": written})
     else:
-        print(f"wrote {written}{also}; it builds as it is: snakemake all")
-        print("TODO marks what to fill in; with one it is a draft, which is not published")
+        _tell(f"wrote {written}{also}; it builds as it is: snakemake all")
+        _tell("TODO marks what to fill in; with one it is a draft, which is not published")
     return 0
 
 

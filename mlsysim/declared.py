@@ -8,7 +8,7 @@ import operator
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
-from mlsysim import lists, units
+from mlsysim import bounds, lists, units
 from mlsysim.documents import Document
 from mlsysim.errors import InputError, MlsysimError, UnitError, nearest
 from mlsysim.scalars import plain
@@ -94,10 +94,22 @@ class Declared:
                 field, getattr(self, field.name), f"{type(self).__name__}.{field.name}"
             )
             object.__setattr__(self, field.name, checked)
+        self._check_lists()
         try:
             self.check()
         except OverflowError as error:
             raise InputError(f"a value is too large to compute with: {error}") from None
+
+    def _check_lists(self) -> None:
+        """Refuse lists whose combinations are too many to solve and print."""
+        kinds = ("Counts", "Values")
+        listed = [field.name for field in dataclasses.fields(self) if str(field.type) in kinds]
+        count = math.prod(len(getattr(self, name)) for name in listed)
+        if count > bounds.COMBINATIONS:
+            raise InputError(
+                f"{' and '.join(listed)} make {count:,} combinations; expected at most "
+                f"{bounds.COMBINATIONS:,}"
+            )
 
     def check(self) -> None:
         """Refuse what no single field shows to be wrong. Raises MlsysimError."""
@@ -271,7 +283,10 @@ def _value(
         import csv  # few scenarios have a table, and every start would pay for it
         import io
 
-        return tuple(csv.DictReader(io.StringIO(document.tables[value])))
+        try:
+            return tuple(csv.DictReader(io.StringIO(document.tables[value]), strict=True))
+        except csv.Error as error:
+            raise InputError(f"{field.name} = {value!r}: not usable CSV: {error}") from None
     if kind.endswith("Table"):
         raise InputError(f"{field.name} = {value!r}: expected a table of named references")
     if isinstance(value, str) and value in document.linked:

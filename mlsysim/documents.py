@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mlsysim import follows, paths
+from mlsysim import bounds, files, follows, paths
 from mlsysim.errors import InputError, UnknownName, nearest
+from mlsysim.naming import exists as exists
+from mlsysim.naming import folder as folder
+from mlsysim.naming import names as names
+from mlsysim.naming import no_name, place_of
 
 _REFERENCE = re.compile(r"(Scenarios|Hardware|Models|Fleets)\.(\w+)")
-_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _ASSUMPTION = "assumption:"
 _HEADERS = ("kind", "title", "base")
 
@@ -27,7 +28,8 @@ class Document:
     `reference` is its full name (``"Hardware.H100_SXM"``), `place` the file as messages name it. A
     field may also be a table of leaves (``rates.bf16``). `linked` holds the documents that the
     values refer to, by full name, `tables` the text of CSV files beside it that they name; `places`
-    the file of each field, which is the base's where the field is inherited.
+    the file of each field, which is the base's where the field is inherited; `depth` how many files
+    follow from one another, itself among them.
     """
 
     reference: str
@@ -38,6 +40,7 @@ class Document:
     linked: dict[str, Document] = field(default_factory=dict)
     tables: dict[str, str] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
+    depth: int = 1
 
     @property
     def name(self) -> str:
@@ -56,45 +59,21 @@ class Document:
         }
 
 
-def folder(collection: str) -> Path:
-    """The folder of a collection: ``Scenarios``, ``Hardware``, ``Models`` or ``Fleets``."""
-    if collection == "Scenarios":
-        return paths.scenarios()
-    return paths.PACKAGE / "registry" / "data" / collection.lower()
+class Known(dict[str, Document]):
+    """Documents that are read in one go, by full name; each file is parsed once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._contents: dict[Path, dict[str, Any]] = {}
+
+    def content(self, path: Path) -> dict[str, Any]:
+        """What a file holds, to take apart. Raises InputError for one that is no TOML."""
+        if path not in self._contents:
+            self._contents[path] = files.toml(path)
+        return dict(self._contents[path])
 
 
-def names(collection: str) -> list[str]:
-    """The names in a collection, sorted.
-
-    >>> "DenseLLMPretrainingStep" in names("Scenarios")
-    True
-    """
-    with suppress(FileNotFoundError), os.scandir(folder(collection)) as files:
-        found = [each.name.removesuffix(".toml") for each in files if _is_declaration(each)]
-        return sorted(name for name in found if _NAME.fullmatch(name))
-    return []
-
-
-def exists(collection: str, name: str) -> bool:
-    """Whether a collection has this name.
-
-    >>> exists("Models", "GPT3_175B"), exists("Models", "../Models/GPT3_175B")
-    (True, False)
-    """
-    return bool(_NAME.fullmatch(name)) and (folder(collection) / f"{name}.toml").is_file()
-
-
-def _is_declaration(entry: os.DirEntry[str]) -> bool:
-    return entry.name.endswith(".toml") and entry.is_file()
-
-
-def misnamed() -> list[str]:
-    """Scenario files whose stem can be no name, as paths relative to the root."""
-    found = paths.scenarios().glob("[!.]*.toml")
-    return sorted(paths.shown(path) for path in found if not _NAME.fullmatch(path.stem))
-
-
-def document(reference: str, known: dict[str, Document] | None = None) -> Document:
+def document(reference: str, known: Known | None = None) -> Document:
     """The document that a full name (``"Models.GPT3_175B"``) stands for, with all it refers to.
 
     Many that are read in one go share what they refer to: `known`, filled here, holds those read
@@ -103,37 +82,58 @@ def document(reference: str, known: dict[str, Document] | None = None) -> Docume
     Raises UnknownName for a name that no file carries, InputError for a file that is no such
     document.
     """
-    return _document(reference, (), {} if known is None else known)
+    return _document(reference, (), Known() if known is None else known)
 
 
-def _document(reference: str, trail: tuple[str, ...], known: dict[str, Document]) -> Document:
+def _document(reference: str, trail: tuple[str, ...], known: Known) -> Document:
     if reference not in known:
-        known[reference] = _read_document(reference, trail, known)
+        made = _read_document(reference, trail, known)
+        if made.depth > bounds.CHAIN:
+            raise _too_deep((*trail, reference))
+        known[reference] = made
     return known[reference]
 
 
-def _read_document(reference: str, trail: tuple[str, ...], known: dict[str, Document]) -> Document:
+def _too_deep(trail: tuple[str, ...]) -> InputError:
+    """The refusal of a chain of bases and references, by the file that begins it."""
+    return InputError(
+        f"{place_of(trail[0])}: more than {bounds.CHAIN} files follow from one another by base or "
+        "reference, this one first"
+    )
+
+
+def _file(reference: str, trail: tuple[str, ...]) -> Path:
+    """The file of a full name that the last of `trail` gives. Raises MlsysimError for none."""
     if reference in trail:
+        circle = (*trail[trail.index(reference) :], reference)
         raise InputError(
-            "these refer to each other in a circle: " + " -> ".join((*trail, reference))
+            f"{place_of(trail[-1])}: these refer to each other in a circle: {' -> '.join(circle)}"
         )
+    if len(trail) >= bounds.CHAIN:
+        raise _too_deep(trail)
     collection, _, name = reference.partition(".")
     path = folder(collection) / f"{name}.toml"
-    if path.is_file() and not _NAME.fullmatch(name):
-        raise InputError(f"{paths.shown(path)}: a name is letters, digits and _, as in Python")
-    if not path.is_file():
-        said = f"{_place(trail[-1])} refers to {reference}: " if trail else ""
+    if not os.path.lexists(path):
+        said = f"{place_of(trail[-1])} refers to {reference}: " if trail else ""
         raise UnknownName(
             f"{said}{name!r} is not in {collection}; {nearest(name, names(collection))}"
         )
-    place = paths.shown(path)
-    raw = _read(path, place)
+    if why := no_name(name):
+        raise InputError(f"{paths.shown(path)}: {name!r} is no name: {why}")
+    return path
+
+
+def _read_document(reference: str, trail: tuple[str, ...], known: Known) -> Document:
+    path = _file(reference, trail)
+    place, collection = paths.shown(path), reference.partition(".")[0]
+    raw = known.content(path)
     trail = (*trail, reference)
     headers = {key: raw.pop(key) for key in _HEADERS if key in raw}
     for key, value in headers.items():
         if not isinstance(value, str) or not value.strip():
             raise InputError(f"{place}: {key} = {value!r}: expected a text")
-    fields, linked, places, kind = {}, {}, {}, headers.get("kind")
+        _check_length(value, f"{place}: {key}")
+    fields, linked, places, kind, depth = {}, {}, {}, headers.get("kind"), 0
     if "base" in headers:
         base_reference = headers["base"]
         if not re.fullmatch(r"Scenarios\.\w+", base_reference) or collection != "Scenarios":
@@ -145,17 +145,20 @@ def _read_document(reference: str, trail: tuple[str, ...], known: dict[str, Docu
             raise InputError(
                 f"{place}: kind = {kind!r}, but its base {base_reference} is a {base.kind}"
             )
-        kind, fields, linked, places = (
+        kind, fields, linked, places, depth = (
             base.kind,
             dict(base.fields),
             dict(base.linked),
             dict(base.places),
+            base.depth,
         )
     for key, value in (("kind", kind), ("title", headers.get("title"))):
         if value is None:
             also = ', or base = "Scenarios.NAME" to vary another' if key == "kind" else ""
             raise InputError(f"{place}: {key} is missing{also}")
     for key, table in raw.items():
+        if not key.isprintable():  # no field can be meant, and messages name it bare
+            raise InputError(f"{place}: {key!r}: unknown key")
         fields[key] = _leaves(key, table, place)
         places[key] = place
     linked = {
@@ -164,7 +167,7 @@ def _read_document(reference: str, trail: tuple[str, ...], known: dict[str, Docu
         for name in _references(fields[key])
     }
     tables = {
-        name: _table(path.parent / name, f"{place}: {key}")
+        name: _table(path, name, f"{place}: {key}")
         for key in fields
         for name in _strings(fields[key])
         if name.endswith(".csv")
@@ -178,37 +181,27 @@ def _read_document(reference: str, trail: tuple[str, ...], known: dict[str, Docu
         linked=linked,
         tables=tables,
         places=places,
+        depth=1 + max([depth, *(each.depth for each in linked.values())]),
     )
 
 
-def _place(reference: str) -> str:
-    """The file of a full name, as messages print it."""
-    collection, _, name = reference.partition(".")
-    return paths.shown(folder(collection) / f"{name}.toml")
+def _check_length(value: Any, place: str) -> None:
+    if isinstance(value, str) and len(value) > bounds.TEXT:
+        raise InputError(f"{place}: {len(value):,} characters; expected at most {bounds.TEXT:,}")
 
 
-def _read(path: Path, place: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{place}: not valid TOML: {error}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{place}: not UTF-8 text: {error}") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{place}: not usable TOML: {error}") from None
-    except OSError as error:
-        raise InputError(f"{place}: cannot be read: {error.strerror}") from None
-
-
-def _leaves(key: str, table: Any, place: str) -> dict[str, Any]:
+def _leaves(key: str, table: Any, place: str, *, part_of: bool = False) -> dict[str, Any]:
     """A leaf, or a table of leaves, with the keys value and source, and what the value follows."""
     if not isinstance(table, dict):
         raise InputError(
             f"{place}: {key} = {table!r}: expected a table [{key}] with value and source "
             "(a key of chapters/references.bib with the place in it, or 'assumption: reason')"
         )
-    if table and all(isinstance(part, dict) for part in table.values()):
-        return {name: _leaves(f"{key}.{name}", part, place) for name, part in table.items()}
+    if table and not part_of and all(isinstance(part, dict) for part in table.values()):
+        return {
+            name: _leaves(f"{key}.{name}", part, place, part_of=True)
+            for name, part in table.items()
+        }
     for part in table:
         if part not in ("value", "source", *follows.KEYS):
             raise InputError(
@@ -218,12 +211,17 @@ def _leaves(key: str, table: Any, place: str) -> dict[str, Any]:
     for part in ("value", "source"):
         if part not in table:
             raise InputError(f"{place}: {key}: {part} is missing")
+        _check_length(table[part], f"{place}: {key}.{part}")
     given = table["value"]
+    if isinstance(given, list) and len(given) > bounds.COMBINATIONS:
+        most = f"expected at most {bounds.COMBINATIONS:,}"
+        raise InputError(f"{place}: {key}.value: a list of {len(given):,} values; {most}")
     for each in given if isinstance(given, list) else [given]:
+        _check_length(each, f"{place}: {key}.value")
         huge = type(each) is int and abs(each) >= 2**63
         if huge or type(each) not in (str, int, float, bool):
             raise InputError(
-                f"{place}: {key}.value = {str(given)[:40]}: expected a number of 64 bits, a text, "
+                f"{place}: {key}.value = {given!r}: expected a number of 64 bits, a text, "
                 "true or false, or a list of these"
             )
     source = _source(key, table["source"], place)
@@ -273,16 +271,16 @@ def cited_keys(source: str) -> list[str]:
 def citations() -> frozenset[str]:
     """The keys of the bibliography."""
     path = paths.bibliography()
-    if not path.is_file():
-        return frozenset()
-    found = path.stat()
+    try:
+        found = path.stat()
+    except OSError:  # reading it tells what is wrong
+        return _citations(path, 0, 0) if os.path.lexists(path) else frozenset()
     return _citations(path, found.st_mtime_ns, found.st_size)
 
 
 @lru_cache(maxsize=4)
 def _citations(path: Path, _mtime: int, _size: int) -> frozenset[str]:
-    keys = re.findall(r"^@\w+\s*\{\s*([^,\s]+)\s*,", path.read_text(encoding="utf-8"), re.MULTILINE)
-    return frozenset(keys)
+    return frozenset(re.findall(r"^@\w+\s*\{\s*([^,\s]+)\s*,", files.text(path), re.MULTILINE))
 
 
 def _references(leaf: dict[str, Any]) -> list[str]:
@@ -297,11 +295,9 @@ def _strings(leaf: dict[str, Any]) -> list[str]:
     return [leaf["value"]] if isinstance(leaf["value"], str) else []
 
 
-def _table(path: Path, place: str) -> str:
+def _table(path: Path, name: str, place: str) -> str:
     """The text of a CSV file, with one kind of line end."""
-    if not path.is_file():
-        raise InputError(f"{place}: there is no file {path.name!r} beside the scenario")
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{paths.shown(path)}: not UTF-8 text: {error}") from None
+    beside = path.parent / name
+    if "/" in name or not os.path.lexists(beside):
+        raise InputError(f"{place}: there is no file {name!r} beside the scenario")
+    return files.text(beside)

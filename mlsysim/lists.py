@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from mlsysim import bounds
 from mlsysim.errors import InputError
 from mlsysim.scalars import plain
 
@@ -46,18 +47,23 @@ def values(place: str, given: Any) -> Values:
     """
     expected = 'expected a list of values, such as ["25 Gb/s", "50 Gb/s"]'
     given = _parts(place, given, expected)
-    words = [told(each) for each in given]
-    for word in words:
-        if not word.strip() or words.count(word) > 1:
+    seen = set()
+    for word in map(told, given):
+        if not word.strip() or word in seen:
             raise InputError(
                 f"{place}: {word!r} stands there twice" if word.strip() else f"{place}: {expected}"
             )
+        seen.add(word)
     return tuple(given)
 
 
 def _parts(place: str, given: Any, expected: str) -> Sequence[Any]:
     if not isinstance(given, (list, tuple)):
         raise InputError(f"{place} = {given!r}: {expected}")
+    if len(given) > bounds.COMBINATIONS:
+        raise InputError(
+            f"{place}: a list of {len(given):,} values; expected at most {bounds.COMBINATIONS:,}"
+        )
     numbers = [plain(each) for each in given]
     for each in numbers:
         if not isinstance(each, (str, int, float)):

@@ -6,11 +6,13 @@ import re
 import textwrap
 from typing import Any
 
-from mlsysim import paths
+from mlsysim import bounds
 from mlsysim.artifacts.lock import read_lock
 from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.artifacts.staleness import judge
+from mlsysim.bibliography import works
 from mlsysim.documents import cited_keys
+from mlsysim.errors import ends, for_terminal
 
 __all__ = ["amount", "as_data", "as_text", "origin", "sources_of", "table", "wrapped"]
 
@@ -40,7 +42,7 @@ def as_text(name: str, key: str = "") -> str:
     if not artifact.feasible:
         lines.append(f"INFEASIBLE: {artifact.feasibility}")
     lines += _value(artifact, artifact.resolve(key)) if key else _page(artifact)
-    return "\n".join(lines)
+    return for_terminal(lines)
 
 
 def _page(artifact: Artifact) -> list[str]:
@@ -125,9 +127,7 @@ def _sources(keys: list[str]) -> list[str]:
     """What the citation keys stand for, from the bibliography."""
     if not keys:
         return []
-    from pybtex.database import parse_file
-
-    known = parse_file(str(paths.bibliography())).entries
+    known = works()
     lines = ["", "Sources"]
     for key in keys:
         fields = known[key].fields if key in known else {}
@@ -149,9 +149,12 @@ def table(rows: dict[str, tuple[str, str]]) -> list[str]:
 
 
 def wrapped(text: str, indent: str) -> list[str]:
-    """Lines of a text, the first begun with `indent`, the others below it."""
+    """Lines of a text, the first begun with `indent`, the others below it.
+
+    An artifact that was damaged may hold any text, so its length is bounded here too.
+    """
     return textwrap.wrap(
-        text,
+        ends(text, bounds.TEXT),
         _WIDTH,
         initial_indent=indent,
         subsequent_indent=" " * len(indent),

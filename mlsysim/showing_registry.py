@@ -7,9 +7,9 @@ from typing import Any
 from mlsysim import showing
 from mlsysim.artifacts.making import inputs
 from mlsysim.docstrings import summary_of
-from mlsysim.documents import Document, document, names
+from mlsysim.documents import Document, Known, document, names
 from mlsysim.engine.loading import load
-from mlsysim.errors import MlsysimError, UnknownName, nearest
+from mlsysim.errors import MlsysimError, UnknownName, for_terminal, nearest
 from mlsysim.registry.types import KINDS
 
 __all__ = ["COLLECTIONS", "as_data", "as_text", "place_of"]
@@ -52,7 +52,8 @@ def as_text(collection: str, key: str = "") -> str:
         rows = {f"{collection}.{name}": title for name, title in data["entries"].items()}
         first, width = next(iter(rows)), max(map(len, rows))
         lines = [f"    {name:{width}}  {title}" for name, title in rows.items()]
-        return "\n".join([collection, *lines, "", f"One entry: mlsysim show {first}"])
+        lines = [collection, *lines, "", f"One entry: mlsysim show {first}"]
+        return for_terminal(lines)
     if "values" in data:
         lines = [data["key"], data["title"], ""]
         lines += showing.wrapped(f"{data['kind']}: {summary_of(KINDS[data['kind']])}", "")
@@ -74,7 +75,7 @@ def as_text(collection: str, key: str = "") -> str:
     lines += ["", *showing.wrapped(used, "Used by "), "", f"Set in {data['file']}"]
     if "values" in data:
         lines.append(f"One value: mlsysim show {data['key']}.{next(iter(data['values']))}")
-    return "\n".join(lines)
+    return for_terminal(lines)
 
 
 def place_of(name: str) -> str:
@@ -103,7 +104,7 @@ def _followed(told: Document, field: str) -> tuple[Document, str]:
 
 def _used_by(reference: str) -> list[str]:
     """The scenarios that refer to an entry, themselves or by what they refer to."""
-    known: dict[str, Document] = {}
+    known = Known()
     found = []
     for name in names("Scenarios"):
         try:

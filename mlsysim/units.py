@@ -59,8 +59,10 @@ else:
 # A quantity that is unpickled belongs to it too.
 pint.application_registry.set(ureg)  # type: ignore[no-untyped-call]
 
+# Of a text without blanks at its ends. What follows a part never begins like its end, so that no
+# text is looked at twice.
 _QUANTITY = re.compile(
-    r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(1/.*?|[^\d\s.+-].*?)?\s*"
+    r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(1/.*|[^\d\s.+-].*)?"
 )
 _NAME = r"[A-Za-zµ%][A-Za-z0-9]*(?:\*\*[1-9])?"
 _UNIT = re.compile(rf"(?:1/)?{_NAME}(?:[*/]{_NAME})*")
@@ -158,7 +160,7 @@ def number(text: str) -> float:
     >>> number("3.2e6")
     3200000.0
     """
-    found = _QUANTITY.fullmatch(text)
+    found = _QUANTITY.fullmatch(text.strip())
     if not found or found[2]:
         raise UnitError(f"{text!r} is not a plain number such as 96 or 3.2e6")
     return _finite(found[1], text)
@@ -186,7 +188,7 @@ def quantity(text: str) -> Any:
         raise UnitError(f'expected a text such as "80 GB", found {text!r}')
     if re.search(r"\d,\d", text):
         raise UnitError(f"{text!r} is not a quantity; write the number without commas")
-    found = _QUANTITY.fullmatch(text)
+    found = _QUANTITY.fullmatch(text.strip())
     if not found:
         if "$" in text:
             raise UnitError(

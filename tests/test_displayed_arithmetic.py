@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mlsysim.numbers import format_number, with_unit
 
 from mlsysim import paths
 from mlsysim.book import checking
@@ -22,6 +21,7 @@ from mlsysim.book.pages import Page, pages, write_records
 from mlsysim.book.quotes import Printed
 from mlsysim.book.scanner import ROLE
 from mlsysim.errors import MlsysimError
+from mlsysim.numbers import format_number, with_unit
 from mlsysim.units import convert
 from tests.test_quotes import chapter
 

@@ -124,7 +124,7 @@ def test_a_variant_of_a_variant_and_of_a_named_kind(root: Path) -> None:
     ("name", "kind", "base", "error", "message"),
     [
         ("DenseLLMReplica", "", "", InputError, "scenarios/DenseLLMReplica.toml exists already"),
-        ("denseLLMreplica", "", "", InputError, "differs in case alone"),
+        ("denseLLMreplica", "", "", InputError, "differs from DenseLLMReplica.toml in case alone"),
         ("wide-replica", "", "", InputError, "letters, digits and _"),
         ("9Replica", "", "", InputError, "a letter first"),
         ("../Replica", "", "", InputError, "is no name"),

@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import Any
 
-__all__ = ["digest", "dumps", "rounded"]
+__all__ = ["digest", "dumps", "loads", "rounded"]
 
 
 def rounded(value: float) -> float:
@@ -24,6 +24,14 @@ def rounded(value: float) -> float:
 def dumps(content: Any) -> str:
     """Canonical JSON text: keys in the order given, one value a line, no NaN, a final newline."""
     return json.dumps(_rounded(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def loads(text: str | bytes) -> Any:
+    """What JSON text says. Raises ValueError for what is none, or is nested too deeply."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def _rounded(content: Any) -> Any:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from mlsysim import files, paths
-from mlsysim.artifacts.canonical import digest
+from mlsysim.artifacts.canonical import digest, loads
 from mlsysim.errors import InputError, nearest
 
 __all__ = [
@@ -133,7 +133,7 @@ _OWN = Path(__file__).read_bytes()
 def _remembered() -> dict[str, list[Any]]:
     """What earlier processes found in sources, by their content: parsing all takes a while."""
     try:
-        known = json.loads(files.read(_memory()))
+        known = loads(files.read(_memory()))
     except ValueError:
         return {}
     return known if isinstance(known, dict) else {}
@@ -294,7 +294,7 @@ def _pins() -> dict[str, str]:
     """Every line of requirements.lock, by library; several lines of one library are joined."""
     path = paths.requirements()
     pins: dict[str, list[str]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+    for line in files.text(path).splitlines() if path.is_file() else ():
         found = re.match(r"([A-Za-z0-9._-]+)==", line)
         if found:
             pins.setdefault(found[1].lower().replace("-", "_"), []).append(" ".join(line.split()))

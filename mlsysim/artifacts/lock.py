@@ -19,8 +19,9 @@ from mlsysim import files, paths
 from mlsysim.artifacts.canonical import digest
 from mlsysim.artifacts.code import closure_of_kind, libraries
 from mlsysim.artifacts.schema import VERSION
-from mlsysim.documents import Document, document, names
-from mlsysim.errors import MlsysimError
+from mlsysim.documents import Document, document
+from mlsysim.errors import InputError, MlsysimError
+from mlsysim.naming import stems
 
 __all__ = ["Ingredients", "Lock", "certify", "faults", "ingredients", "read_lock"]
 
@@ -58,7 +59,10 @@ class Lock:
 
 def ingredients(document: Document, same_kind: Ingredients | None = None) -> Ingredients:
     """The ingredients of a scenario as they are now; its code is that of others of its kind."""
-    parts = same_kind.parts if same_kind else _code_parts(document.kind)
+    try:
+        parts = same_kind.parts if same_kind else _code_parts(document.kind)
+    except InputError as error:
+        raise InputError(f"{document.place}: {error}") from None
     return Ingredients(inputs=digest(document.content()), parts=parts)
 
 
@@ -73,11 +77,7 @@ def _code_parts(kind: str) -> tuple[tuple[str, str], ...]:
 def read_lock() -> Lock:
     """The lock as it is on disk; empty if there is none."""
     lock = Lock()
-    try:
-        lines = paths.lock().read_text(encoding="utf-8").splitlines()
-    except (FileNotFoundError, UnicodeDecodeError):
-        return lock
-    for line in lines:
+    for line in files.read(paths.lock()).decode(errors="replace").splitlines():
         word, *rest = line.split() or [""]
         fields = dict(part.split("=", 1) for part in rest[1:] if "=" in part)
         if word == "code" and rest and rest[0] == _code_digest(fields.items()):
@@ -90,7 +90,7 @@ def read_lock() -> Lock:
 
 def faults() -> list[str]:
     """What the lock holds beside what a build writes, as a merge or an edit by hand leaves it."""
-    lock, known = read_lock(), set(names("Scenarios"))
+    lock, known = read_lock(), set(stems("Scenarios"))
     found = [f"certifies {name}, which is gone" for name in sorted({*lock.scenarios} - known)]
     found += [
         f"certifies {name} more than once"
@@ -108,7 +108,7 @@ def faults() -> list[str]:
 def certify(made: dict[str, tuple[Ingredients, str]]) -> None:
     """Write which ingredients made these artifacts; drop the lines of scenarios that are gone."""
     with files.exclusive(paths.build() / "lock.mutex"):
-        lock, known = read_lock(), set(names("Scenarios"))
+        lock, known = read_lock(), set(stems("Scenarios"))
         for name, entries in [*lock.scenarios.items()]:
             if name not in known or name in made:
                 del lock.scenarios[name]
@@ -134,7 +134,7 @@ def _still_true(name: str, entries: Entries) -> Iterator[tuple[Ingredients, str]
     """What certifies the artifact that is there, if one of these entries does."""
     with suppress(MlsysimError, FileNotFoundError):
         made_from = ingredients(document(f"Scenarios.{name}"))
-        artifact = digest(paths.artifact(name).read_bytes())
+        artifact = digest(files.read(paths.artifact(name)))
         if (made_from.inputs, made_from.code, artifact) in entries:
             yield made_from, artifact
 

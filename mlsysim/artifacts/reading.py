@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from mlsysim import paths
+from mlsysim import files, paths
 from mlsysim.artifacts import previews
+from mlsysim.artifacts.canonical import loads
 from mlsysim.artifacts.schema import VERSION, schema
-from mlsysim.documents import exists, names
 from mlsysim.errors import InputError, MlsysimError, UnknownName, nearest
+from mlsysim.naming import exists, unknown
 
 if TYPE_CHECKING:
     from mlsysim.book.quotes import Printed
@@ -26,7 +26,7 @@ def read(name: str) -> Artifact:
     unreadable.
     """
     if not exists("Scenarios", name):
-        raise UnknownName(f"{name[:80]!r} is no scenario; {nearest(name, names('Scenarios'))}")
+        raise unknown("Scenarios", name)
     try:
         return _read(name, _stamp(name))
     except (AttributeError, KeyError, TypeError):
@@ -42,10 +42,11 @@ def _read(name: str, _stamp: tuple[object, ...]) -> Artifact:
 def _content(name: str) -> dict[str, Any]:
     """What the artifact's file holds. Raises InputError if that is no artifact of `name`."""
     path = paths.artifact(name)
+    data = files.read(path)
+    if not data and not path.exists():
+        raise InputError(f"{name} is not solved yet; run: snakemake solve")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{name} is not solved yet; run: snakemake solve") from None
+        content = loads(data)
     except ValueError:
         content = None
     if not (isinstance(content, dict) and content.keys() >= set(schema()["required"])):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from mlsysim import files, paths
 from mlsysim.artifacts import schema
-from mlsysim.artifacts.canonical import digest
+from mlsysim.artifacts.canonical import digest, loads
 from mlsysim.artifacts.code import remember
 from mlsysim.artifacts.lock import certify, ingredients
 from mlsysim.artifacts.making import artifact_texts
@@ -123,16 +122,18 @@ def _verify(name: str) -> Verified:
         made, table = artifact_texts(scenario(told), told)
     except MlsysimError as error:
         return Verified(name, "error", str(error))
-    try:
-        found = paths.artifact(name).read_bytes()
-    except FileNotFoundError:
+    if not paths.artifact(name).is_file():
         return Verified(name, "missing")
+    try:
+        found = files.read(paths.artifact(name))
+    except MlsysimError as error:
+        return Verified(name, "error", str(error))
     if found == made.encode():
         if table and files.read(paths.table(name)) != table.encode():
             return Verified(name, "different", paths.shown(paths.table(name)))
         return Verified(name, "identical")
     try:
-        then, now = json.loads(found), json.loads(made)
+        then, now = loads(found), loads(made)
     except ValueError:
         return Verified(name, "different", "not readable JSON")
     changed = _changed(then, now)

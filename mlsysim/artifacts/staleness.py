@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
 from mlsysim import files, paths
 from mlsysim.artifacts import schema
-from mlsysim.artifacts.canonical import digest
+from mlsysim.artifacts.canonical import digest, loads
 from mlsysim.artifacts.lock import Ingredients, Lock, faults, ingredients, read_lock
-from mlsysim.documents import Document, document, names
+from mlsysim.documents import Known, document, names
 from mlsysim.engine import scenario_schema
 from mlsysim.errors import MlsysimError
+from mlsysim.naming import stems
 
 __all__ = ["Verdict", "housekeeping", "judge", "orphans", "stale", "stale_schemas", "verdicts"]
 
@@ -30,21 +30,21 @@ class Verdict:
         return not self.reasons
 
 
-def stale(known: dict[str, Document] | None = None) -> list[str]:
+def stale(known: Known | None = None) -> list[str]:
     """The scenarios whose artifact must be made (again): those that `verdicts` finds reasons for.
 
     Reasons take long to tell, and every build asks this. `known` is filled with what is read.
     """
     lock, codes = read_lock(), dict[str, Ingredients]()
-    known = {} if known is None else known
+    known = Known() if known is None else known
     found = []
     for name in names("Scenarios"):
         try:
             told = document(f"Scenarios.{name}", known)
             made_from = ingredients(told, codes.get(told.kind))
             codes[told.kind] = made_from
-            artifact = paths.artifact(name).read_bytes()
-        except (MlsysimError, FileNotFoundError):
+            artifact = files.read(paths.artifact(name))
+        except MlsysimError:
             found.append(name)
             continue
         good = lock.certifies(name, made_from, digest(artifact))
@@ -55,22 +55,24 @@ def stale(known: dict[str, Document] | None = None) -> list[str]:
 
 def verdicts() -> list[Verdict]:
     """A verdict on every scenario."""
-    lock = read_lock()
-    return [judge(name, lock) for name in names("Scenarios")]
+    lock, known = read_lock(), Known()
+    return [judge(name, lock, known) for name in names("Scenarios")]
 
 
-def judge(name: str, lock: Lock) -> Verdict:
+def judge(name: str, lock: Lock, known: Known | None = None) -> Verdict:
     """Compare one scenario's ingredients and artifact with the lock.
 
     A document that cannot be read counts as stale: solving it then says what is wrong with it.
     """
     try:
-        made_from = ingredients(document(f"Scenarios.{name}"))
+        made_from = ingredients(document(f"Scenarios.{name}", known))
     except MlsysimError as error:
         return Verdict(name, (f"cannot be solved: {error}",))
     try:
-        found = paths.artifact(name).read_bytes()
-    except FileNotFoundError:
+        found = files.read(paths.artifact(name))
+    except MlsysimError as error:
+        return Verdict(name, (str(error),))
+    if not found and not paths.artifact(name).is_file():
         return Verdict(name, ("artifact missing",))
     if lock.certifies(name, made_from, digest(found)):
         return Verdict(name, tuple(_table_reasons(name, found)))
@@ -97,7 +99,7 @@ def _reasons(name: str, lock: Lock, made_from: Ingredients, found: bytes) -> lis
 
 def _table_reasons(name: str, found: bytes) -> list[str]:
     """Why the table beside a good artifact is not the one that the artifact was made with."""
-    told = json.loads(found).get("table", {})
+    told = loads(found).get("table", {})
     data = files.read(paths.table(name))
     if digest(data) == told.get("digest", digest(b"")):
         return []
@@ -108,7 +110,7 @@ def _damage(found: bytes) -> str:
     if not found:
         return "empty"
     try:
-        json.loads(found)
+        loads(found)
     except ValueError:
         return "truncated or unreadable"
     return "edited by hand (its bytes are not those that were made)"
@@ -123,15 +125,16 @@ def _changed_inputs(name: str, found: bytes) -> str:
     told = document(f"Scenarios.{name}")
     try:
         now: dict[str, Any] = inputs(scenario(told), told)
-        then: dict[str, Any] = json.loads(found)["inputs"]
-    except (MlsysimError, ValueError, KeyError, TypeError):
+        then: dict[str, Any] = loads(found)["inputs"]
+        title = loads(found).get("title")
+    except (AttributeError, KeyError, MlsysimError, TypeError, ValueError):
         return ""
     changed = [
         f"{key}: {_shown(then.get(key), now.get(key))} -> {_shown(now.get(key), then.get(key))}"
         for key in sorted({*now, *then})
         if then.get(key) != now.get(key)
     ]
-    if not could_be(told.title, str(json.loads(found).get("title"))):
+    if not could_be(told.title, str(title)):
         changed.insert(0, f"title: {told.title}")
     return ": " + "; ".join(changed) if changed else ""
 
@@ -153,7 +156,7 @@ def _changed_code(then: dict[str, str], now: dict[str, str]) -> str:
 
 def orphans() -> list[str]:
     """Artifacts that no scenario makes any more, as paths relative to the root."""
-    known = set(names("Scenarios"))
+    known = set(stems("Scenarios"))
     folder = paths.results() / "scenarios"
     return sorted(paths.shown(path) for path in folder.glob("*.*") if path.stem not in known)
 

@@ -10,17 +10,18 @@ import re
 from pathlib import Path
 from typing import Any
 
-from pybtex.database import Entry, parse_file
+from pybtex.database import Entry
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-from mlsysim import drafts, files, paths
+from mlsysim import drafts, files
 from mlsysim.artifacts.canonical import dumps
 from mlsysim.artifacts.reading import Artifact, read
+from mlsysim.bibliography import works as entries
 from mlsysim.book.cards import Place, Work, basis, card, identity
 from mlsysim.book.pages import pages
 from mlsysim.book.quote_nodes import PLACES
-from mlsysim.documents import Document, document, names
+from mlsysim.documents import Known, document, names
 
 __all__ = ["write"]
 
@@ -48,7 +49,7 @@ def _scripts(env: BuildEnvironment) -> dict[str, str]:
     for key, place in printed:
         places.setdefault(_identity(artifacts, key), []).append(place)
     works, unfinished = _works(env), drafts.drafts()
-    known: dict[str, Document] = {}
+    known = Known()
     made = {}
     for name, artifact in artifacts.items():
         cards = {
@@ -99,7 +100,7 @@ def _works(env: BuildEnvironment) -> dict[str, Work]:
     links = {each.key: f"{each.bibliography_key.docname}.html#{each.citation_id}" for each in cited}
     works = {
         key: Work(_label(entry), _plain(entry.fields.get("title", "")), links.get(key, ""))
-        for key, entry in parse_file(str(paths.bibliography())).entries.items()
+        for key, entry in entries().items()
     }
     for name in names("Scenarios"):
         href = _page(env, name) or f"artifacts/{name}.json"

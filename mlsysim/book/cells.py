@@ -9,7 +9,7 @@ import ast
 import re
 from dataclasses import dataclass, field
 
-from mlsysim import paths
+from mlsysim import files, paths
 from mlsysim.errors import InputError
 
 __all__ = ["Cell", "Uses", "chapters", "code_cells", "place", "source", "tree", "uses"]
@@ -60,7 +60,7 @@ def source(chapter: str) -> str:
     Raises InputError with ``chapters/x.md:LINE`` for a byte-order mark, and for invisible
     characters that some of the tools that read a chapter take for the end of a line.
     """
-    text = (paths.chapters() / f"{chapter}.md").read_text(encoding="utf-8")
+    text = files.text(paths.chapters() / f"{chapter}.md", mark=True)
     if found := _INVISIBLE.search(text):
         line = text.count("\n", 0, found.start()) + 1
         raise InputError(

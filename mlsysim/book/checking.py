@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from mlsysim import drafts, paths
+from mlsysim import drafts, files, paths
 from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.book import cells, scenario_texts, usage
 from mlsysim.book.findings import Accept, Finding, accepts
@@ -125,7 +125,7 @@ class _Check:
         texts = {f"chapters/{page.name}.md": page.text for page in sound}
         texts |= {scenario_texts.place(name): scenario_texts.text(name) for name in self.artifacts}
         if paths.bibliography().is_file():
-            texts["chapters/references.bib"] = paths.bibliography().read_text(encoding="utf-8")
+            texts["chapters/references.bib"] = files.text(paths.bibliography())
         left = list(found)
         for file, text in texts.items():
             numbers = typed.get(file, [])

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 
-from mlsysim import paths
-from mlsysim.errors import InputError
+from mlsysim import files, paths
 
 __all__ = ["default_form", "path", "table"]
 
@@ -39,22 +37,21 @@ def table() -> dict[str, tuple[str, str]]:
         known = path().stat()
     except FileNotFoundError:
         return {}
+    except OSError as error:
+        raise files.unusable(path(), f"cannot be read: {error.strerror}") from None
     return _table(path(), known.st_mtime_ns, known.st_size)
 
 
 @lru_cache(maxsize=4)
 def _table(file: Path, _mtime: int, _size: int) -> dict[str, tuple[str, str]]:
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InputError(f"{paths.shown(file)}: not valid TOML: {error}") from None
     made = {}
-    for pattern, form in content.items():
+    for pattern, form in files.toml(file).items():
         found = _FORM.fullmatch(form) if isinstance(form, str) else None
         if not found or not form:
-            raise InputError(
-                f"{paths.shown(file)}: {pattern}: {form!r} is no form of a number; expected "
-                '"in UNIT as FORMAT", or one of the two'
+            raise files.unusable(
+                file,
+                f"{pattern}: {form!r} is no form of a number; expected "
+                '"in UNIT as FORMAT", or one of the two',
             )
         made[pattern] = (found["unit"] or "", found["format"] or "")
     return made

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Iterator
 
 from mlsysim import paths
+from mlsysim.artifacts.canonical import loads
 from mlsysim.book.known_values import Known, values_of
 
 __all__ = ["earlier_values"]
@@ -78,7 +78,7 @@ def _contents(blobs: list[str]) -> Iterator[tuple[str, bytes]]:
 def _values(content: bytes, revision: str) -> list[Known]:
     """The numbers of an artifact; none of a file that is no artifact, as early ones may be."""
     try:
-        artifact = json.loads(content)
+        artifact = loads(content)
         return values_of(artifact, revision)
     except (AttributeError, KeyError, TypeError, ValueError):
         return []

@@ -73,7 +73,7 @@ def _preload(chapters: list[str]) -> None:
 
 def _imported(chapter: str) -> Iterator[tuple[str, str]]:
     """The modules that the cells of a chapter import, each with a name in it."""
-    for cell in cells.code_cells((paths.chapters() / f"{chapter}.md").read_text(encoding="utf-8")):
+    for cell in cells.code_cells(files.text(paths.chapters() / f"{chapter}.md")):
         with suppress(SyntaxError):
             for node in ast.walk(ast.parse(cell.source)):
                 if isinstance(node, ast.Import):

@@ -113,7 +113,7 @@ def remove_left_behind() -> None:
                 path.unlink()
     for folder in named:
         print(
-            f"removed: {paths.shown(folder)}, which no chapter makes any longer",
+            errors.printable(f"removed: {paths.shown(folder)}, which no chapter makes any longer"),
             file=sys.stderr,
             flush=True,
         )
@@ -177,7 +177,7 @@ def _told_by(error: SphinxParallelError) -> str:
 
 def _on_its_line(warning: re.Match[str]) -> str:
     """A warning with the line on which its word stands; Sphinx gives the first of the paragraph."""
-    source = (paths.chapters() / f"{warning['page']}.md").read_text(encoding="utf-8").splitlines()
+    source = files.text(paths.chapters() / f"{warning['page']}.md").splitlines()
     first = int(warning["line"])
     for number, line in enumerate(source[first - 1 :], first):
         if warning["word"] in line:

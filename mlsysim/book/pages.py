@@ -162,7 +162,7 @@ class Page:
         try:
             return printed(spec, self.front_matter.aliases, infeasible=self.front_matter.infeasible)
         except MlsysimError as error:
-            if str(error).startswith(f"chapters/{self.name}.md"):
+            if error.placed or str(error).startswith(f"chapters/{self.name}.md"):
                 raise
             raise type(error)(f"{place(self.name, line)}: quote `{spec}`: {error}") from None
 
@@ -173,7 +173,7 @@ class Page:
                 spec, self.front_matter.aliases, infeasible=self.front_matter.infeasible
             )
         except MlsysimError as error:
-            if str(error).startswith(f"chapters/{self.name}.md"):
+            if error.placed or str(error).startswith(f"chapters/{self.name}.md"):
                 raise
             raise type(error)(f"{place(self.name, line)}: claim `{spec}`: {error}") from None
         if not claim.holds:
@@ -220,10 +220,11 @@ def _each(roles: Iterable[Role], work: Callable[[Role], _T]) -> list[tuple[Role,
             done.append((role, work(role)))
         except MlsysimError as error:
             wrong.append(error)
-    if len(wrong) == 1:
+    told = dict.fromkeys(map(str, wrong))  # what is wrong with another file is told once
+    if len(told) == 1:
         raise wrong[0]
-    if wrong:
-        raise MlsysimError("\n".join(map(str, wrong)))
+    if told:
+        raise MlsysimError("\n".join(told))
     return done
 
 

@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 from mlsysim import units
-from mlsysim.numbers import DIGITS, NBSP, exact_number, format_number, with_unit
 from mlsysim.book.quotes import Printed
+from mlsysim.numbers import DIGITS, NBSP, exact_number, format_number, with_unit
 
 __all__ = ["Interval", "exact", "of_quote", "typed"]
 

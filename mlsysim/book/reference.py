@@ -25,7 +25,7 @@ from mlsysim.book.reference_classes import class_page
 from mlsysim.book.reference_entries import entry_pages
 from mlsysim.book.reference_scenarios import Told, scenario_page
 from mlsysim.book.scenario_texts import purpose, text
-from mlsysim.documents import Document, document, names
+from mlsysim.documents import Document, Known, document, names
 from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_types import HOMES, KINDS
 
@@ -46,7 +46,7 @@ FOLDER = "reference"
 
 def is_listed() -> bool:
     """Whether chapters/index.md lists the generated pages; a book that does not has none."""
-    text = files.read(paths.chapters() / "index.md").decode()
+    text = files.read(paths.chapters() / "index.md").decode(errors="replace")
     return re.search(rf"^{FOLDER}/index", text, re.MULTILINE) is not None
 
 
@@ -86,7 +86,7 @@ def write() -> dict[str, Path]:
 def pages() -> dict[str, str]:
     """The text of every generated page by its name."""
     artifacts = {name: read(name) for name in names("Scenarios")}
-    known: dict[str, Document] = {}
+    known = Known()
     documents = {name: document(f"Scenarios.{name}", known) for name in artifacts}
     derivations = {name: _derivation(name) for name in artifacts}
     of_kind: dict[str, Ingredients] = {}

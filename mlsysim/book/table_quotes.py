@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 from mlsysim import files, paths
+from mlsysim.artifacts.canonical import loads
 from mlsysim.book.products import table_files
 from mlsysim.errors import MlsysimError
 
@@ -38,7 +39,7 @@ def read(table: str) -> list[TableQuote]:
     """
     path = table_files(table)["quotes.json"]
     try:
-        return [TableQuote(**cell) for cell in json.loads(files.read(path) or b"[]")]
+        return [TableQuote(**cell) for cell in loads(files.read(path) or b"[]")]
     except (TypeError, ValueError):
         raise MlsysimError(
             f"{paths.shown(path)} is not as save_table writes it; "

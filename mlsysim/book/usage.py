@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from mlsysim import documents, paths
+from mlsysim import documents, files, paths
 from mlsysim.artifacts.reading import Artifact
 from mlsysim.book import cells
 from mlsysim.book.findings import Finding
@@ -123,7 +123,7 @@ def references(book: list[Page]) -> Iterator[Finding]:
     """Entries of the bibliography that nothing cites, or that do not say what of them was read."""
     if not paths.bibliography().is_file():
         return
-    text = paths.bibliography().read_text(encoding="utf-8")
+    text = files.text(paths.bibliography())
     cited = {
         key.strip()
         for page in book
@@ -132,7 +132,7 @@ def references(book: list[Page]) -> Iterator[Finding]:
     }
     folders = [documents.folder(name) for name in ("Scenarios", "Hardware", "Models", "Fleets")]
     sources = "\n".join(
-        path.read_text(encoding="utf-8")
+        files.text(path)
         for folder in folders
         for path in sorted(folder.glob("*"))
         if path.suffix in (".toml", ".csv")

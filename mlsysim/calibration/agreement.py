@@ -13,7 +13,7 @@ from mlsysim.artifacts import staleness
 from mlsysim.artifacts.canonical import digest
 from mlsysim.artifacts.code import closure
 from mlsysim.calibration.following import Following
-from mlsysim.documents import Document
+from mlsysim.documents import Known
 from mlsysim.follows import told
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["agree", "differences", "first"]
 
 
-def first(known: dict[str, Document], stale: list[str]) -> list[str]:
+def first(known: Known, stale: list[str]) -> list[str]:
     """The scenarios that a build solves before all others, in this order; none if all agree.
 
     They are the stale ones whose outputs are followed, since only then what follows them can be
@@ -41,7 +41,7 @@ def first(known: dict[str, Document], stale: list[str]) -> list[str]:
 
 def differences() -> list[Finding]:
     """Every value that is not what it follows."""
-    known: dict[str, Document] = {}
+    known = Known()
     stale, following = staleness.stale(known), Following(known)
     if _agreed(following) and not {*following.origins} & {*stale}:
         return []

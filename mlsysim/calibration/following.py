@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mlsysim import documents, paths
-from mlsysim.documents import Document
+from mlsysim.documents import Document, Known
 from mlsysim.errors import MlsysimError, UnknownName, nearest
 from mlsysim.follows import factors, leaves
 
@@ -60,10 +60,8 @@ class Following:
     read has none: solving it says what is wrong with it.
     """
 
-    def __init__(
-        self, known: dict[str, Document] | None = None, names: Iterable[str] | None = None
-    ) -> None:
-        self.known = {} if known is None else known
+    def __init__(self, known: Known | None = None, names: Iterable[str] | None = None) -> None:
+        self.known = Known() if known is None else known
         self._rests: dict[str, set[str]] = {}
         self._met: dict[tuple[str, str], Follower] = {}
         found = self._read(f"Scenarios.{name}" for name in names) if names is not None else ()

@@ -7,13 +7,12 @@ as a layout that does not divide, and whether a name exists, is checked when a s
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 from mlsysim import files, paths
-from mlsysim.artifacts.canonical import digest, dumps
+from mlsysim.artifacts.canonical import digest, dumps, loads
 from mlsysim.artifacts.code import definitions
 from mlsysim.docstrings import summary_of
 from mlsysim.follows import NAME
@@ -265,7 +264,7 @@ def path() -> Path:
 def is_stale() -> bool:
     """Whether the file is not the schema of this code, found without loading any scenario class."""
     try:
-        found = json.loads(files.read(path()))
+        found = loads(files.read(path()))
         return bool(found.pop("$comment") != f"generated; {_seal(found)}")
-    except (ValueError, AttributeError, KeyError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         return True

@@ -8,7 +8,7 @@ from typing import Any
 from mlsysim import documents
 from mlsysim.declared import Declared
 from mlsysim.engine.loading import load
-from mlsysim.errors import UnknownName, nearest
+from mlsysim.naming import unknown
 
 __all__ = ["Collection", "Fleets", "Hardware", "Models"]
 
@@ -32,9 +32,7 @@ class Collection:
 
     def __getitem__(self, name: str) -> Any:
         if name not in documents.names(self._name):
-            raise UnknownName(
-                f"{name!r} is not in {self._name}; {nearest(name, documents.names(self._name))}"
-            )
+            raise unknown(self._name, name)
         return getattr(self, name)
 
     def __iter__(self) -> Any:
