@@ -20,7 +20,8 @@ from mlsysim.artifacts import staleness
 from mlsysim.artifacts.canonical import digest
 from mlsysim.artifacts.code import closure, one_look, remember
 from mlsysim.artifacts.lock import repeated, strays
-from mlsysim.book import cells
+from mlsysim.book import cells, used
+from mlsysim.book.products import on_disk
 from mlsysim.errors import InputError, MlsysimError
 
 __all__ = [
@@ -168,16 +169,7 @@ def _book_code() -> dict[str, str]:
         "mlsysim.book.host",
     )
     found = {name: each.digest for name, each in modules.items()}
-    return found | {"requirements": _digest_of(paths.requirements())}
-
-
-def _beside_chapters() -> dict[str, str]:
-    """Digests of data and code files that lie beside the chapters, for cells may read them."""
-    return {
-        path.name: _digest_of(path)
-        for path in sorted(paths.chapters().glob("*"))
-        if path.is_file() and path.suffix not in (".md", ".bib") and path.name != "conf.py"
-    }
+    return found | {"requirements.lock": _digest_of(paths.requirements())}
 
 
 def _digest_of(path: Path) -> str:
@@ -187,25 +179,23 @@ def _digest_of(path: Path) -> str:
         return "missing"
 
 
-def chapter_key(chapter: str) -> str:
-    """A digest of what executing a chapter depends on: code cells, artifacts read, code run."""
-    return digest(
-        {
-            "cells": [cell.source for cell in cells.code_cells(_source(chapter))],
-            "artifacts": {name: _digest_of(paths.artifact(name)) for name in _reads(chapter)},
-            "code": _book_code(),
-            "beside": _beside_chapters(),
-        }
-    )
+def chapter_key(chapter: str) -> dict[str, str]:
+    """Digests of what executing a chapter depends on: code cells, artifacts read, code run.
+
+    What else its cells use is known once they have run.
+    """
+    sources = [cell.source for cell in cells.code_cells(_source(chapter))]
+    read = [paths.artifact(name) for name in _reads(chapter)]
+    return {
+        "code cells": digest(sources),
+        **{paths.shown(path): _digest_of(path) for path in read},
+        **_book_code(),
+    }
 
 
 def _products(chapter: str) -> dict[str, str]:
     """The digest of every table and figure file of a chapter, by path; figures for print too."""
-    made = [
-        path
-        for kind in ("tables", "figures")
-        for path in sorted((paths.results() / kind / chapter).glob("*"))
-    ]
+    made = on_disk(chapter)
     made += sorted((paths.build() / "figures" / chapter).glob("*.pdf"))
     return {path.relative_to(paths.root()).as_posix(): _digest_of(path) for path in made}
 
@@ -225,19 +215,32 @@ def execute(
     if keys:
         from mlsysim.book.execution import execute_all
 
-        for chapter, made in execute_all(list(keys), at_once):
-            if not isinstance(made, MlsysimError):
-                record_chapter(chapter, keys[chapter])
-            yield chapter, made
+        for chapter, ran in execute_all(list(keys), at_once):
+            if isinstance(ran, MlsysimError):
+                yield chapter, ran
+            elif edited := [*_differing(keys[chapter], _key_now(chapter)), *used.changed(ran.used)]:
+                told = f"chapters/{chapter}.md: {', '.join(edited)}: edited while it ran"
+                yield chapter, MlsysimError(f"{told}; run it again")
+            else:
+                record_chapter(chapter, keys[chapter], ran.used)
+                yield chapter, ran.made
 
 
-def record_chapter(chapter: str, key: str) -> None:
-    """Note that the chapter was executed from what `key` stands for, and what it made.
+def _key_now(chapter: str) -> dict[str, str]:
+    with suppress(MlsysimError):
+        return chapter_key(chapter)
+    return {}
 
-    The key is taken before the chapter is executed: what was saved meanwhile makes it stale again.
-    """
+
+def _differing(then: dict[str, str], now: dict[str, str]) -> list[str]:
+    return sorted(each for each in {*then, *now} if then.get(each) != now.get(each))
+
+
+def record_chapter(chapter: str, key: dict[str, str], uses: used.Used) -> None:
+    """Note what the chapter was executed from, what its cells used beside it, and what it made."""
     content = {
         "key": key,
+        "used": uses,
         "notebook": _digest_of(executed(chapter)),
         "products": _products(chapter),
     }
@@ -254,8 +257,12 @@ def chapter_reasons(chapter: str) -> list[str]:
     except MlsysimError as error:
         return [str(error)]
     reasons = []
-    if record["key"] != key:
-        reasons.append("code cells, artifacts read or book code changed")
+    try:
+        edited = [*_differing(record["key"], key), *used.changed(record["used"])]
+    except (KeyError, TypeError, AttributeError):
+        return ["executed by another version of this code"]
+    if edited:
+        reasons.append("changed: " + ", ".join(edited))
     if record.get("notebook") != _digest_of(executed(chapter)):
         reasons.append(f"{paths.shown(executed(chapter))} missing or edited")
     then, now = record.get("products", {}), _products(chapter)

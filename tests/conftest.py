@@ -14,6 +14,10 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import settings
 
+from mlsysim import loaded
+
+loaded.watch()
+
 from mlsysim import paths
 from mlsysim.artifacts.solving import solve
 from mlsysim.declared import Declared

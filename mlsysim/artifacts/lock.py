@@ -34,6 +34,12 @@ class Ingredients:
         """One digest of all parts."""
         return digest([list(part) for part in self.parts])
 
+    @property
+    def modules(self) -> list[tuple[str, str]]:
+        """The parts that are modules of this package."""
+        package = paths.PACKAGE.name
+        return [part for part in self.parts if part[0].partition(".")[0] == package]
+
     def lines(self, name: str, artifact: str) -> tuple[str, str]:
         """The lines that certify that these made the artifact with that digest."""
         parts = " ".join(f"{part}={value}" for part, value in self.parts)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from mlsysim import files, paths
 from mlsysim.artifacts import schema
 from mlsysim.artifacts.canonical import digest
-from mlsysim.artifacts.code import remember
-from mlsysim.artifacts.lock import certify, ingredients
+from mlsysim.artifacts.code import check_unedited, remember
+from mlsysim.artifacts.lock import Ingredients, certify, ingredients
 from mlsysim.artifacts.making import artifact_texts
 from mlsysim.artifacts.staleness import orphans
 from mlsysim.documents import document
@@ -50,12 +50,35 @@ class Verified:
         return self.verdict == "identical"
 
 
-def solve(names: Iterable[str], report: Callable[[Solved], None] = lambda _: None) -> list[Solved]:
-    """Solve each scenario and write its artifact; then certify them together in the lock.
+@dataclass(frozen=True)
+class _Made:
+    """An artifact before it is written: its ingredients, its text and that of its table."""
 
-    A scenario that cannot be solved keeps its old artifact and does not stop the others.
+    made_from: Ingredients
+    text: str
+    table: str
+
+    def differs(self, name: str) -> bool:
+        """Whether the files on disk are other ones."""
+        found = [files.read(path) for path in (paths.artifact(name), paths.table(name))]
+        return found != [self.text.encode(), self.table.encode()]
+
+    def write(self, name: str) -> None:
+        """Put the files in place."""
+        files.write(paths.artifact(name), self.text)
+        if self.table:
+            files.write(paths.table(name), self.table)
+        else:
+            paths.table(name).unlink(missing_ok=True)
+
+
+def solve(names: Iterable[str], report: Callable[[Solved], None] = lambda _: None) -> list[Solved]:
+    """Solve each scenario; then write the artifacts and certify them together in the lock.
+
+    A scenario that cannot be solved keeps its old artifact and does not stop the others. Raises
+    MlsysimError if code was edited meanwhile; nothing is written then.
     """
-    done, made = [], {}
+    done, made = [], dict[str, _Made]()
     for name in names:
         try:
             told = document(f"Scenarios.{name}")
@@ -65,19 +88,22 @@ def solve(names: Iterable[str], report: Callable[[Solved], None] = lambda _: Non
         except MlsysimError as error:
             done.append(Solved(name, error=str(error)))
         else:
-            changed = files.write(paths.artifact(name), text)
-            if table:
-                changed |= files.write(paths.table(name), table)
-            else:
-                paths.table(name).unlink(missing_ok=True)
+            made[name] = _Made(made_from, text, table)
             unfit = "" if made_scenario.feasible else made_scenario.feasibility
-            done.append(Solved(name, changed=changed, unfit=unfit))
-            made[name] = made_from, digest(text)
+            done.append(Solved(name, changed=made[name].differs(name), unfit=unfit))
         report(done[-1])
-    files.write(schema.path(), schema.text())
+    code = [part for each in made.values() for part in each.made_from.modules]
+    editors = ""
     if scenario_schema.is_stale():
-        files.write(scenario_schema.path(), scenario_schema.text())
-    certify(made)
+        code += scenario_schema.made_from().items()
+        editors = scenario_schema.text()
+    check_unedited(code)
+    for name, each in made.items():
+        each.write(name)
+    files.write(schema.path(), schema.text())
+    if editors:
+        files.write(scenario_schema.path(), editors)
+    certify({name: (each.made_from, digest(each.text)) for name, each in made.items()})
     remember()
     for path in orphans():
         (paths.root() / path).unlink()
@@ -89,17 +115,24 @@ def solve(names: Iterable[str], report: Callable[[Solved], None] = lambda _: Non
 def verify(
     names: Iterable[str], report: Callable[[Verified], None] = lambda _: None
 ) -> list[Verified]:
-    """Solve each scenario in memory and compare with its artifact on disk. Nothing is written."""
+    """Solve each scenario in memory and compare with its artifact on disk. Nothing is written.
+
+    Raises MlsysimError if code was edited meanwhile.
+    """
     done = []
+    code: set[tuple[str, str]] = set()
     for name in names:
-        done.append(_verify(name))
+        done.append(_verify(name, code))
         report(done[-1])
+    check_unedited(code)
     return done
 
 
-def _verify(name: str) -> Verified:
+def _verify(name: str, code: set[tuple[str, str]]) -> Verified:
+    """One verdict; the modules that it rests on are added to `code`."""
     try:
         told = document(f"Scenarios.{name}")
+        code |= {*ingredients(told).modules}
         made, table = artifact_texts(scenario(told), told)
     except MlsysimError as error:
         return Verified(name, "error", str(error))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 
 from mlsysim import paths
+from mlsysim.book.used import EVENT
 from mlsysim.errors import InputError
 
 __all__ = ["default_form", "path", "table"]
@@ -35,6 +37,7 @@ def default_form(scenario: str, key: str) -> tuple[str, str]:
 
 def table() -> dict[str, tuple[str, str]]:
     """Every pattern with its unit and format, in the order of the file."""
+    sys.audit(EVENT, str(path()))
     try:
         known = path().stat()
     except FileNotFoundError:
