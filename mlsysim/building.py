@@ -36,6 +36,7 @@ __all__ = [
     "record_chapter",
     "record_page",
     "status",
+    "used_files",
 ]
 
 _MOST = 64  # scenarios that one process solves
@@ -247,6 +248,15 @@ def record_chapter(chapter: str, key: dict[str, str], uses: used.Used) -> None:
     files.write(_record(chapter), json.dumps(content, indent=1) + "\n")
 
 
+def used_files() -> list[Path]:
+    """The files that cells of chapters and pages used when they were last made, wherever."""
+    from mlsysim.book import sources
+
+    records = [_read_record(_record(chapter)) for chapter in cells.chapters()]
+    named = {path for record in records for path in record.get("used", {}).get("files", {})}
+    return [paths.root() / path for path in sorted(named | set(sources.read()))]
+
+
 def chapter_reasons(chapter: str) -> list[str]:
     """Why a chapter must be executed (again); empty if it is fresh."""
     record = _read_record(_record(chapter))
@@ -330,26 +340,14 @@ def _read_record(path: Path) -> dict[str, Any]:
 
 
 def page_key() -> str:
-    """A digest of all that the page shows and of the code that lays it out.
+    """A digest of all that the page shows, whatever it names, and of the code that lays it out.
 
     The records of quotes and claims are left out: building the page writes them.
     """
+    from mlsysim.book import sources
     from mlsysim.engine.scenario_types import HOMES
 
     definitions = "mlsysim.engine.scenario_definitions"
-    folders = (
-        *(paths.chapters(), paths.results(), paths.scenarios(), paths.build() / "executed"),
-        paths.PACKAGE / "engine" / "scenario_definitions",
-    )
-    shown = [
-        path
-        for folder in folders
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-        and not path.name.startswith(".")
-        and path.suffix != ".pyc"
-        and path not in (paths.quotes(), paths.claims())
-    ]
     modules = closure(
         "mlsysim.book.page",
         "mlsysim.book.sphinx_extension",
@@ -357,7 +355,7 @@ def page_key() -> str:
     )
     return digest(
         {
-            "files": {paths.shown(path): _digest_of(path) for path in shown},
+            "files": {paths.shown(path): _digest_of(path) for path in sources.known()},
             "code": [[name, each.digest] for name, each in modules.items()],
             "requirements": _digest_of(paths.requirements()),
         }
@@ -366,15 +364,20 @@ def page_key() -> str:
 
 def record_page(key: str) -> None:
     """Note that the page was built from what `key` stands for, taken before, and what it made."""
-    content = {"key": key, "made": _made(), "quotes": _records()}
+    from mlsysim.book import sources
+
+    content = {"key": key, "read": sources.read(), "made": _made(), "quotes": _records()}
     files.write(paths.build() / "page.json", json.dumps(content) + "\n")
 
 
 def page_is_stale() -> bool:
     """Whether the page shows anything else than what the project holds, or lost a file."""
+    from mlsysim.book import sources
+
     record = _read_record(paths.build() / "page.json")
     return (
         record.get("key") != page_key()
+        or record.get("read") != sources.read()
         or record.get("made") != _made()
         or record.get("quotes") != _records()
     )

@@ -51,7 +51,7 @@ def watch(*folders: str) -> None:
 
 def is_ours(file: str | None) -> bool:
     """Whether a file is of the package or of a folder that is watched, and not of a library."""
-    if not file or not os.path.isabs(file):  # <frozen importlib._bootstrap>
+    if not file or not file.startswith(os.sep):  # <frozen importlib._bootstrap>
         return False
     file = os.path.realpath(file)
     if _is_in(file, {_PACKAGE}):

@@ -14,10 +14,6 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import settings
 
-from mlsysim import loaded
-
-loaded.watch()
-
 from mlsysim import paths
 from mlsysim.artifacts.solving import solve
 from mlsysim.declared import Declared

@@ -50,8 +50,11 @@ Path("../listed/own.txt").write_text("own")
 Path("../listed/own.txt").read_text()
 None""",
     # A form of chapters/formats.toml.
-    'from mlsysim import read\n\nstep = read("DenseLLMPretrainingStep")\n'
-    'step.quote("step_time").text',
+    """\
+from mlsysim import read
+
+step = read("DenseLLMPretrainingStep")
+step.quote("step_time").text""",
 )
 FILES = {
     "data/plain.txt": "1",

@@ -226,7 +226,7 @@ def read_once() -> Iterator[None]:
 def pages() -> list[Page]:
     """Every page: the chapters in their order, then the others by name."""
     chapters = cells.chapters()
-    others = sorted({path.stem for path in paths.chapters().glob("*.md")} - set(chapters))
+    others = sorted({path.stem for path in paths.chapters().glob("[!.]*.md")} - set(chapters))
     return [page(name) for name in (*chapters, *others)]
 
 
