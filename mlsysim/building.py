@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mlsysim import documents, files, paths, turns
+from mlsysim import documents, environment, files, paths, turns
 from mlsysim.artifacts import staleness
 from mlsysim.artifacts.canonical import digest
 from mlsysim.artifacts.code import closure, one_look, remember
@@ -39,6 +39,7 @@ __all__ = [
     "used_files",
 ]
 
+ENVIRONMENT = "the environment"  # how `status` names the libraries that are installed
 _MOST = 64  # scenarios that one process solves
 
 
@@ -216,6 +217,7 @@ def execute(
     if keys:
         from mlsysim.book.execution import execute_all
 
+        environment.check()
         for chapter, ran in execute_all(list(keys), at_once):
             if isinstance(ran, MlsysimError):
                 yield chapter, ran
@@ -292,7 +294,10 @@ def _damage(then: str | None, now: str | None) -> str:
 @one_look()
 def status() -> list[dict[str, Any]]:
     """Everything that is not what it should be, each with its reasons."""
-    found: list[dict[str, Any]] = [
+    found: list[dict[str, Any]] = []
+    if other := environment.differences():
+        found.append({"what": ENVIRONMENT, "reasons": other})
+    found += [
         {"what": f"results/scenarios/{verdict.name}.json", "reasons": list(verdict.reasons)}
         for verdict in staleness.verdicts()
         if not verdict.fresh

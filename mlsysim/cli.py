@@ -204,11 +204,14 @@ def _status(options: argparse.Namespace) -> int:
         print(f"stale: {finding['what']}")
         for reason in finding["reasons"]:
             print(f"    {reason}")
-    print("run: snakemake all" if findings else "everything is fresh")
+    other = any(finding["what"] == building.ENVIRONMENT for finding in findings)
+    run = "run: make" if other else "run: snakemake all"
+    print(run if findings else "everything is fresh")
     return int(bool(findings))
 
 
 def _verify(options: argparse.Namespace) -> int:
+    from mlsysim import environment
     from mlsysim.artifacts import staleness
     from mlsysim.artifacts.solving import Verified, verify
     from mlsysim.documents import names
@@ -236,7 +239,9 @@ def _verify(options: argparse.Namespace) -> int:
             print(f"{finding['verdict']}: {finding['name']}")
     wrong = [finding for finding in findings if finding["verdict"] != "identical"]
     mendable = [finding for finding in wrong if finding["verdict"] != "error"]
-    if mendable and not options.json:
+    if other := environment.differences() if wrong else []:
+        print(f"mlsysim: {'; '.join(other[:3])}; run: make", file=sys.stderr)
+    elif mendable and not options.json:
         chosen = [f["name"] for f in mendable if f in findings[: len(done)]]
         named = " ".join(chosen) if len(chosen) == len(mendable) <= _NAMED else "--all"
         # A build goes by the lock, which may certify what is different here.
@@ -306,7 +311,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _book(options: argparse.Namespace) -> int:
-    from mlsysim import building, turns
+    from mlsysim import building, environment, turns
     from mlsysim.book import page
 
     if options.pdf:
@@ -317,6 +322,7 @@ def _book(options: argparse.Namespace) -> int:
             made = paths.shown(press.build())
         _print_json({"pdf": made}) if options.json else print(f"built {made}")
         return 0
+    environment.check()
     with turns.job():
         page.remove_left_behind()
         key = building.page_key()

@@ -40,6 +40,12 @@ class Ingredients:
         package = paths.PACKAGE.name
         return [part for part in self.parts if part[0].partition(".")[0] == package]
 
+    @property
+    def libraries(self) -> list[str]:
+        """The parts that are libraries of others."""
+        ours = {"schema", *(name for name, _ in self.modules)}
+        return [name for name, _ in self.parts if name not in ours]
+
     def lines(self, name: str, artifact: str) -> tuple[str, str]:
         """The lines that certify that these made the artifact with that digest."""
         parts = " ".join(f"{part}={value}" for part, value in self.parts)

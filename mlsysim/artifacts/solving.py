@@ -6,14 +6,14 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from mlsysim import files, paths
+from mlsysim import environment, files, paths
 from mlsysim.artifacts import schema
 from mlsysim.artifacts.canonical import digest
 from mlsysim.artifacts.code import check_unedited, remember
 from mlsysim.artifacts.lock import Ingredients, certify, ingredients
 from mlsysim.artifacts.making import artifact_texts
 from mlsysim.artifacts.staleness import orphans
-from mlsysim.documents import document
+from mlsysim.documents import Document, document
 from mlsysim.engine import scenario_schema
 from mlsysim.errors import MlsysimError
 from mlsysim.scenarios import scenario
@@ -76,13 +76,22 @@ def solve(names: Iterable[str], report: Callable[[Solved], None] = lambda _: Non
     """Solve each scenario; then write the artifacts and certify them together in the lock.
 
     A scenario that cannot be solved keeps its old artifact and does not stop the others. Raises
-    MlsysimError if code was edited meanwhile; nothing is written then.
+    MlsysimError if a library is another than is pinned, or code was edited meanwhile; nothing is
+    written then.
     """
     done, made = [], dict[str, _Made]()
-    for name in names:
+    begun = {name: _begin(name) for name in names}
+    environment.check(
+        library
+        for each in begun.values()
+        if not isinstance(each, MlsysimError)
+        for library in each[1].libraries
+    )
+    for name, each in begun.items():
         try:
-            told = document(f"Scenarios.{name}")
-            made_from = ingredients(told)
+            if isinstance(each, MlsysimError):
+                raise each
+            told, made_from = each
             made_scenario = scenario(told)
             text, table = artifact_texts(made_scenario, told)
         except MlsysimError as error:
@@ -92,24 +101,33 @@ def solve(names: Iterable[str], report: Callable[[Solved], None] = lambda _: Non
             unfit = "" if made_scenario.feasible else made_scenario.feasibility
             done.append(Solved(name, changed=made[name].differs(name), unfit=unfit))
         report(done[-1])
-    code = [part for each in made.values() for part in each.made_from.modules]
+    code = [part for ready in made.values() for part in ready.made_from.modules]
     editors = ""
     if scenario_schema.is_stale():
         code += scenario_schema.made_from().items()
         editors = scenario_schema.text()
     check_unedited(code)
-    for name, each in made.items():
-        each.write(name)
+    for name, ready in made.items():
+        ready.write(name)
     files.write(schema.path(), schema.text())
     if editors:
         files.write(scenario_schema.path(), editors)
-    certify({name: (each.made_from, digest(each.text)) for name, each in made.items()})
+    certify({name: (ready.made_from, digest(ready.text)) for name, ready in made.items()})
     remember()
     for path in orphans():
         (paths.root() / path).unlink()
         done.append(Solved(path, changed=True, removed=True))
         report(done[-1])
     return done
+
+
+def _begin(name: str) -> tuple[Document, Ingredients] | MlsysimError:
+    """What is known of a scenario before it is solved, or why it cannot be."""
+    try:
+        told = document(f"Scenarios.{name}")
+        return told, ingredients(told)
+    except MlsysimError as error:
+        return error
 
 
 def verify(
