@@ -7,7 +7,7 @@ from functools import cached_property
 
 from mlsysim import paths
 from mlsysim.artifacts.reading import Artifact, read
-from mlsysim.book import cells, usage
+from mlsysim.book import cells, shown_cells, usage
 from mlsysim.book.findings import Accept, Finding, accepts
 from mlsysim.book.history import earlier_values
 from mlsysim.book.known_values import Known, KnownValues, values_of
@@ -59,6 +59,7 @@ class _Check:
         for page in sound:
             found += self._typed(page, typed[page.name])
         found += usage.roundings(sound, self.artifacts)
+        found += shown_cells.shown(sound)
         if broken := [page.name for page in self.book if page not in sound]:
             # What a page that cannot be read uses is not known, so nothing is called unused.
             found.append(_unlooked(broken))
