@@ -37,6 +37,7 @@ def check(names: Iterable[str] | None = None) -> None:
 def differences(names: Iterable[str] | None = None) -> list[str]:
     """What is installed otherwise than requirements.lock pins it, all or of these libraries.
 
+    Of named ones, which code imports by itself, one that is not there cannot have run.
     Installed is what the names of the metadata folders on Python's path say: to read them is a
     hundred times as quick as to read what is in them.
     """
@@ -46,7 +47,7 @@ def differences(names: Iterable[str] | None = None) -> list[str]:
         if asked is not None and _plain(name) not in asked:
             continue
         has = installed.get(_plain(name))
-        if has in [version for version, _ in pins]:
+        if has in [version for version, _ in pins] or (asked is not None and not has):
             continue
         if meant := [version for version, marker in pins if _applies(marker)]:
             is_there = f"{name} {has} is installed" if has else f"{name} is not installed"

@@ -9,7 +9,6 @@ Nothing here imports anything of the package, and nothing outside the project is
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -46,7 +45,10 @@ def watch(*folders: str) -> None:
     # What is there already are packages of names that are loaded when they are asked for.
     for name, module in tuple(sys.modules.items()):
         if name.partition(".")[0] == __package__ and hasattr(module, "__path__"):
-            importlib.reload(module)
+            above = sys.modules.get(name.rpartition(".")[0])
+            spec = _Finder.find_spec(name, above.__path__ if above else None)
+            if spec and spec.loader:
+                spec.loader.exec_module(module)
 
 
 def is_ours(file: str | None) -> bool:
