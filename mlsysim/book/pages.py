@@ -119,6 +119,7 @@ class Page:
     def _check_short_names(self) -> None:
         """See that no declaration of a short name is lost. Raises InputError with what to write."""
         said = [role.spec.rpartition(" if ")[2] for role in self._roles]  # of a quote all of it
+        _ = self.front_matter.infeasible  # another mistake there is told first
         short_names.check(self.name, self.text, said, self.front_matter.aliases)
 
     def _print(self, role: Role) -> Printed:

@@ -40,9 +40,17 @@ def check(page: str, text: str, conditions: list[str], aliases: dict[str, str]) 
         f"chapters/{page}.md: front matter: {_listed(lost)} "
         f"{'are no short names' if len(lost) > 1 else 'is no short name'}, but {count} "
         f"{'uses rest' if count > 1 else 'use rests'} on it; write under "
-        + ("mlsysim: scenarios: " if aliases else "kernelspec `mlsysim:`, `  scenarios:`, ")
+        + _above(text, aliases)
         + ", ".join(lines)
     )
+
+
+def _above(text: str, aliases: dict[str, str]) -> str:
+    """The lines of the front matter under which a short name stands, as far as they are there."""
+    if aliases:
+        return "mlsysim: scenarios: "
+    block = "\nmlsysim:" in text.partition("\n---")[0]
+    return "mlsysim: `  scenarios:`, " if block else "kernelspec `mlsysim:`, `  scenarios:`, "
 
 
 def _listed(found: list[str]) -> str:
