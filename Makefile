@@ -63,10 +63,13 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' Makefile
 
 # The stamp is a copy of the lock that was installed: one that was only touched, or switched to and
-# fro, installs nothing. An environment does not survive a move of its folder. It is written last, so an interrupted set-up starts again from nothing.
+# fro, installs nothing; a library that was changed by hand is told and set right. An environment
+# does not survive a move of its folder. The stamp is written last, so an interrupted set-up starts
+# again from nothing.
 # Interpreters are tried, not looked up: a name on the PATH may be a stub that only prints an error.
 .venv/requirements.stamp: requirements.lock FORCE
-	@cmp -s $< $@ && [ "$$(cat .venv/location)" = "$(CURDIR)" ] && exit; found=; \
+	@cmp -s $< $@ && [ "$$(cat .venv/location)" = "$(CURDIR)" ] \
+	  && MLSYSIM_ROOT="$(CURDIR)" .venv/bin/python -m mlsysim.environment && exit; found=; \
 	for python in $(PYTHON); do \
 	  $$python -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	    && found=$$python && break; \

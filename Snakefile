@@ -11,6 +11,10 @@ import sys
 
 sys.path.insert(0, workflow.basedir)  # the code beside this file, whatever is installed
 
+from mlsysim import loaded
+
+loaded.watch()
+
 from mlsysim import building, turns
 
 os.environ[turns.BUILD] = "1"  # jobs of this build do not wait for it

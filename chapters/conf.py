@@ -8,7 +8,8 @@ author = "The authors of mlsysim"
 language = "en"
 
 extensions = ["myst_nb", "sphinxcontrib.bibtex", "mlsysim.book.sphinx_extension"]
-exclude_patterns = ["**.ipynb_checkpoints", "**.ipynb"]
+source_suffix = {".md": "myst-nb"}
+exclude_patterns = ["**.ipynb_checkpoints", "**.ipynb", ".*", "**/.*", "**~"]
 
 # Chapters are executed by `mlsysim execute`, and their outputs pasted in.
 nb_execution_mode = "off"

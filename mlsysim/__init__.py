@@ -7,7 +7,6 @@ artifact.
 from __future__ import annotations
 
 import importlib
-import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,10 +16,6 @@ if TYPE_CHECKING:
     from mlsysim.registry.collections import Models as Models
     from mlsysim.scenarios import Scenarios as Scenarios
     from mlsysim.units import Q as Q
-
-# Python trusts a cached module by its time stamp, this project goes by content: no cache of our own
-# modules is written but by `make`, which writes caches that check the source (DECISIONS.md).
-sys.dont_write_bytecode = True
 
 # Where each public name is defined. Imports here are by text so that importing the package costs
 # nothing and the digest of a scenario's code need not follow every door

@@ -1,7 +1,14 @@
-"""`python -m mlsysim` is the command `mlsysim`."""
+"""The command `mlsysim`, and `python -m mlsysim`: it notes what it imports from the start."""
 
 import sys
 
-from mlsysim.cli import main
+from mlsysim import loaded
 
-sys.exit(main())
+loaded.watch()
+
+from mlsysim.cli import main  # noqa: E402  only what comes after is noted
+
+__all__ = ["main"]
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -15,11 +15,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mlsysim import documents, drafts, files, interpreter, naming, paths, turns
+from mlsysim import documents, drafts, environment, files, interpreter, naming, paths, turns
 from mlsysim.artifacts import lock, staleness
 from mlsysim.artifacts.canonical import digest, loads
 from mlsysim.artifacts.code import closure, one_look, remember
-from mlsysim.book import cells
+from mlsysim.book import cells, used
+from mlsysim.book.products import on_disk
 from mlsysim.calibration import agreement
 from mlsysim.errors import InputError, MlsysimError
 
@@ -35,8 +36,10 @@ __all__ = [
     "record_chapter",
     "record_page",
     "status",
+    "used_files",
 ]
 
+ENVIRONMENT = "the environment"  # how `status` names the libraries that are installed
 _MOST = 64  # scenarios that one process solves
 
 
@@ -178,16 +181,7 @@ def _book_code() -> dict[str, str]:
         "mlsysim.book.host",
     )
     found = {name: each.digest for name, each in modules.items()}
-    return found | {"requirements": _digest_of(paths.requirements())}
-
-
-def _beside_chapters() -> dict[str, str]:
-    """Digests of data and code files that lie beside the chapters, for cells may read them."""
-    return {
-        path.name: _digest_of(path)
-        for path in sorted(paths.chapters().glob("*"))
-        if path.is_file() and path.suffix not in (".md", ".bib") and path.name != "conf.py"
-    }
+    return found | {"requirements.lock": _digest_of(paths.requirements())}
 
 
 def _digest_of(path: Path) -> str:
@@ -195,25 +189,23 @@ def _digest_of(path: Path) -> str:
     return digest(data) if data or path.is_file() else "missing"
 
 
-def chapter_key(chapter: str) -> str:
-    """A digest of what executing a chapter depends on: code cells, artifacts read, code run."""
-    return digest(
-        {
-            "cells": [cell.source for cell in cells.code_cells(_source(chapter))],
-            "artifacts": {name: _digest_of(paths.artifact(name)) for name in _reads(chapter)},
-            "code": _book_code(),
-            "beside": _beside_chapters(),
-        }
-    )
+def chapter_key(chapter: str) -> dict[str, str]:
+    """Digests of what executing a chapter depends on: code cells, artifacts read, code run.
+
+    What else its cells use is known once they have run.
+    """
+    sources = [cell.source for cell in cells.code_cells(_source(chapter))]
+    read = [paths.artifact(name) for name in _reads(chapter)]
+    return {
+        "code cells": digest(sources),
+        **{paths.shown(path): _digest_of(path) for path in read},
+        **_book_code(),
+    }
 
 
 def _products(chapter: str) -> dict[str, str]:
     """The digest of every table and figure file of a chapter, by path; figures for print too."""
-    made = [
-        path
-        for kind in ("tables", "figures")
-        for path in sorted((paths.results() / kind / chapter).glob("*"))
-    ]
+    made = on_disk(chapter)
     made += sorted((paths.build() / "figures" / chapter).glob("*.pdf"))
     return {path.relative_to(paths.root()).as_posix(): _digest_of(path) for path in made}
 
@@ -233,23 +225,46 @@ def execute(
     if keys:
         from mlsysim.book.execution import execute_all
 
-        for chapter, made in execute_all(list(keys), at_once):
-            if not isinstance(made, MlsysimError):
-                record_chapter(chapter, keys[chapter])
-            yield chapter, made
+        environment.check()
+        for chapter, ran in execute_all(list(keys), at_once):
+            if isinstance(ran, MlsysimError):
+                yield chapter, ran
+            elif edited := [*_differing(keys[chapter], _key_now(chapter)), *used.changed(ran.used)]:
+                told = f"chapters/{chapter}.md: {', '.join(edited)}: edited while it ran"
+                yield chapter, MlsysimError(f"{told}; run it again")
+            else:
+                record_chapter(chapter, keys[chapter], ran.used)
+                yield chapter, ran.made
 
 
-def record_chapter(chapter: str, key: str) -> None:
-    """Note that the chapter was executed from what `key` stands for, and what it made.
+def _key_now(chapter: str) -> dict[str, str]:
+    with suppress(MlsysimError):
+        return chapter_key(chapter)
+    return {}
 
-    The key is taken before the chapter is executed: what was saved meanwhile makes it stale again.
-    """
+
+def _differing(then: dict[str, str], now: dict[str, str]) -> list[str]:
+    return sorted(each for each in {*then, *now} if then.get(each) != now.get(each))
+
+
+def record_chapter(chapter: str, key: dict[str, str], uses: used.Used) -> None:
+    """Note what the chapter was executed from, what its cells used beside it, and what it made."""
     content = {
         "key": key,
+        "used": uses,
         "notebook": _digest_of(executed(chapter)),
         "products": _products(chapter),
     }
     files.write(_record(chapter), json.dumps(content, indent=1) + "\n")
+
+
+def used_files() -> list[Path]:
+    """The files that cells of chapters and pages used when they were last made, wherever."""
+    from mlsysim.book import sources
+
+    records = [_read_record(_record(chapter)) for chapter in cells.chapters()]
+    named = {path for record in records for path in record.get("used", {}).get("files", {})}
+    return [paths.root() / path for path in sorted(named | set(sources.read()))]
 
 
 def chapter_reasons(chapter: str) -> list[str]:
@@ -262,8 +277,12 @@ def chapter_reasons(chapter: str) -> list[str]:
     except MlsysimError as error:
         return [str(error)]
     reasons = []
-    if record["key"] != key:
-        reasons.append("code cells, artifacts read or book code changed")
+    try:
+        edited = [*_differing(record["key"], key), *used.changed(record["used"])]
+    except (KeyError, TypeError, AttributeError):
+        return ["executed by another version of this code"]
+    if edited:
+        reasons.append("changed: " + ", ".join(edited))
     if record.get("notebook") != _digest_of(executed(chapter)):
         reasons.append(f"{paths.shown(executed(chapter))} missing or edited")
     then, now = record.get("products", {}), _products(chapter)
@@ -283,7 +302,10 @@ def _damage(then: str | None, now: str | None) -> str:
 @one_look()
 def status() -> list[dict[str, Any]]:
     """Everything that is not what it should be, each with its reasons."""
-    found: list[dict[str, Any]] = [
+    found: list[dict[str, Any]] = []
+    if other := environment.differences():
+        found.append({"what": ENVIRONMENT, "reasons": other})
+    found += [
         {"what": f"results/scenarios/{verdict.name}.json", "reasons": list(verdict.reasons)}
         for verdict in staleness.verdicts()
         if not verdict.fresh
@@ -333,26 +355,14 @@ def _read_record(path: Path) -> dict[str, Any]:
 
 
 def page_key() -> str:
-    """A digest of all that the page shows and of the code that lays it out.
+    """A digest of all that the page shows, whatever it names, and of the code that lays it out.
 
     The records of quotes and claims are left out: building the page writes them.
     """
+    from mlsysim.book import sources
     from mlsysim.engine.scenario_types import HOMES
 
     definitions = "mlsysim.engine.scenario_definitions"
-    folders = (
-        *(paths.chapters(), paths.results(), paths.scenarios(), paths.build() / "executed"),
-        paths.PACKAGE / "engine" / "scenario_definitions",
-    )
-    shown = [
-        path
-        for folder in folders
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-        and not path.name.startswith(".")
-        and path.suffix != ".pyc"
-        and path not in (paths.quotes(), paths.claims())
-    ]
     modules = closure(
         "mlsysim.book.page",
         "mlsysim.book.sphinx_extension",
@@ -360,7 +370,7 @@ def page_key() -> str:
     )
     return digest(
         {
-            "files": {paths.shown(path): _digest_of(path) for path in shown},
+            "files": {paths.shown(path): _digest_of(path) for path in sources.known()},
             "code": [[name, each.digest] for name, each in modules.items()],
             "requirements": _digest_of(paths.requirements()),
             "drafts": drafts.drafts(),
@@ -370,15 +380,20 @@ def page_key() -> str:
 
 def record_page(key: str) -> None:
     """Note that the page was built from what `key` stands for, taken before, and what it made."""
-    content = {"key": key, "made": _made(), "quotes": _records()}
+    from mlsysim.book import sources
+
+    content = {"key": key, "read": sources.read(), "made": _made(), "quotes": _records()}
     files.write(paths.build() / "page.json", json.dumps(content) + "\n")
 
 
 def page_is_stale() -> bool:
     """Whether the page shows anything else than what the project holds, or lost a file."""
+    from mlsysim.book import sources
+
     record = _read_record(paths.build() / "page.json")
     return (
         record.get("key") != page_key()
+        or record.get("read") != sources.read()
         or record.get("made") != _made()
         or record.get("quotes") != _records()
     )

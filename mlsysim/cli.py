@@ -125,6 +125,9 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+_NAMED = 8  # scenarios that advice names one by one
+
+
 def _tell(text: str, *, wrong: bool = False) -> None:
     """Print a text; whatever file it comes from, a terminal obeys nothing in it.
 
@@ -269,11 +272,14 @@ def _status(options: argparse.Namespace) -> int:
         _tell(f"stale: {finding['what']}")
         for reason in finding["reasons"]:
             _tell(f"    {reason}")
-    _tell("run: snakemake all" if findings else "everything is fresh")
+    other = any(finding["what"] == building.ENVIRONMENT for finding in findings)
+    run = "run: make" if other else "run: snakemake all"
+    _tell(run if findings else "everything is fresh")
     return int(bool(findings))
 
 
 def _verify(options: argparse.Namespace) -> int:
+    from mlsysim import environment
     from mlsysim.artifacts import staleness
     from mlsysim.artifacts.solving import Verified, verify
     from mlsysim.calibration import agreement
@@ -292,20 +298,29 @@ def _verify(options: argparse.Namespace) -> int:
     findings += [
         {"name": path, "verdict": "different", "detail": ""} for path in staleness.stale_schemas()
     ]
-    findings += [
+    differing = [
         {"name": each.follower.name, "verdict": "different", "detail": str(each)}
         for each in agreement.differences()
     ]
+    findings += differing
     if options.json:
         _print_json(findings)
     else:
         for finding in findings[len(done) :]:
             more = f" ({finding['detail']})" if finding["detail"] else ""
             _tell(f"{finding['verdict']}: {finding['name']}{more}")
-    wrong = any(finding["verdict"] != "identical" for finding in findings)
-    if wrong and not options.json:
-        _tell("mlsysim: make them again with: snakemake all", wrong=True)
-    return int(wrong)
+    wrong = [finding for finding in findings if finding["verdict"] != "identical"]
+    mendable = [finding for finding in wrong if finding["verdict"] != "error"]
+    if other := environment.differences() if wrong else []:
+        _tell(f"mlsysim: {'; '.join(other[:3])}; run: make", wrong=True)
+    elif differing:
+        _tell("mlsysim: make values what they follow with: mlsysim calibrate", wrong=True)
+    elif mendable and not options.json:
+        chosen = [f["name"] for f in mendable if f in findings[: len(done)]]
+        named = " ".join(chosen) if len(chosen) == len(mendable) <= _NAMED else "--all"
+        # A build goes by the lock, which may certify what is different here.
+        _tell(f"mlsysim: make them again with: mlsysim solve {named}", wrong=True)
+    return int(bool(wrong))
 
 
 def _execute(options: argparse.Namespace) -> int:
@@ -370,7 +385,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _book(options: argparse.Namespace) -> int:
-    from mlsysim import building, drafts, turns
+    from mlsysim import building, drafts, environment, turns
     from mlsysim.book import page
 
     if options.pdf:
@@ -381,6 +396,7 @@ def _book(options: argparse.Namespace) -> int:
             made = paths.shown(press.build())
         _print_json({"pdf": made}) if options.json else _tell(f"built {made}")
         return 0
+    environment.check()
     with turns.job():
         page.remove_left_behind()
         key = building.page_key()

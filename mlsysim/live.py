@@ -20,7 +20,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from mlsysim import paths
+from mlsysim import building, paths
 from mlsysim.errors import InputError
 
 __all__ = ["News", "run", "said", "snapshot", "with_script"]
@@ -150,6 +150,7 @@ def snapshot() -> dict[Path, tuple[int, int]]:
     found = {}
     folders = (paths.chapters(), paths.scenarios(), paths.root() / "mlsysim")
     listed = [path for folder in folders for path in folder.rglob("*")]
+    listed += building.used_files()
     for path in (*listed, paths.root() / "Snakefile", paths.requirements()):
         hidden = path.name.startswith(".") or path.name.endswith("~")
         if not hidden and not {"__pycache__", ".ipynb_checkpoints"} & set(path.parts):

@@ -1,0 +1,5 @@
+"""The suite. It certifies artifacts in its own process, so it notes what it imports."""
+
+from mlsysim import loaded
+
+loaded.watch()

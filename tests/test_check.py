@@ -162,6 +162,8 @@ $24\\,b\\,s\\,h^2$ and $x_{43.75}$
 A step took 12.34 s, and 57.1% of them were slow.
 
 ```{code-cell} ipython3
+:tags: [hide-input, remove-output]
+
 axes.set_xlim(0, 43.75)
 ends = [0, 43.75]
 axes.set(xticks=[43.75], ylim=ends, xlabel="a size")
@@ -373,7 +375,8 @@ def test_a_finding_is_accepted_in_place_with_a_reason(book: Path) -> None:
     body = (
         "% accept: the paper's own number\nOf 43.75 GB,\nor 3,145,728.\n\nOf 43.75 GB.\n\n"
         "% accept: a table of the paper\n:::{table} T\n| a |\n|---|\n\n| 43.75 GB |\n:::\n\n"
-        "```{code-cell} ipython3\n# accept: limits of the axis\nx = 43.75\n\n"
+        "```{code-cell} ipython3\n:tags: [hide-input, remove-output]\n"
+        "# accept: limits of the axis\nx = 43.75\n\n"
         "y = 43.75  # accept: the same\nz = 43.75\n```\n"
     )
     write(book, body)
@@ -597,3 +600,57 @@ def test_a_quote_without_a_form_has_that_of_its_key(book: Path) -> None:
     formats.unlink()
     write(book, "Of {quote}`step.state_per_gpu`.")
     assert len(Page("01_x").quotes) == 1
+
+
+SHOWN = "```{{code-cell}} ipython3\n{tags}\n1 + 1\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("tags", "what"),
+    [
+        ("", "code and the output"),
+        (":tags: [remove-output]\n", "code"),
+        (":tags: [hide-input]\n", "output"),
+        (":tags: [hide_input, remove-output]\n", "code"),
+        ("---\ntags: [hide-input, remove-output]\n---\n", None),
+        (":tags: [remove-cell]\n", None),
+    ],
+)
+def test_a_cell_that_lost_its_tags_is_told_with_what_to_write(
+    book: Path, tags: str, what: str | None
+) -> None:
+    write(book, SHOWN.format(tags=tags))
+    told = (
+        f"chapters/01_x.md:{FIRST}: the page shows the {what} of this cell; write under this line "
+        "`:tags: [hide-input, remove-output]`, or accept it"
+    )
+    assert found("shown") == ([told] if what else [])
+    write(book, "% accept: the reader shall see it\n" + SHOWN.format(tags=tags))
+    assert found("shown") == []
+
+
+def test_a_lost_block_of_short_names_is_one_finding(book: Path) -> None:
+    body = (
+        "```{code-cell} ipython3\n:tags: [hide-input, remove-output]\n\n"
+        'from mlsysim import read\nstep = read("DenseLLMPretrainingStep")\n```\n\n'
+        "{quote}`step.step_time as .2f`, {quote}`old.step_time`, "
+        "{claim}`short if step.step_time < old.step_time`."
+    )
+    write(book, body, front="")
+    [told] = found()
+    assert told == (
+        "chapters/01_x.md: front matter: 'old' and 'step' are no short names, but 4 uses rest on "
+        "it; write under kernelspec `mlsysim:`, `  scenarios:`, `    old: NAME_OF_SCENARIO`, "
+        "`    step: DenseLLMPretrainingStep`"
+    )
+    # One of several that is lost, which a cell still gives; a slip of the pen stays a slip.
+    write(book, body, front=FRONT.replace("step:", "old:"))
+    [told] = found()
+    assert told == (
+        "chapters/01_x.md: front matter: 'step' is no short name, but 2 uses rest on it; write "
+        "under mlsysim: scenarios: `    step: DenseLLMPretrainingStep`"
+    )
+    write(book, "{quote}`stpe.step_time as .2f`")
+    [told] = found()
+    assert "01_x.md:7: quote" in told
+    assert "did you mean" in told

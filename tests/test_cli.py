@@ -390,7 +390,8 @@ def test_a_process_ends_with_its_code_and_puts_errors_on_stderr_without_a_traceb
 
 
 def test_two_commands_in_one_process_do_not_wait_for_each_other(root: Path) -> None:
-    text = "from mlsysim.cli import main; print(main(['verify']), main(['solve', '--all']), end='')"
+    text = "from mlsysim.__main__ import main; "
+    text += "print(main(['verify']), main(['solve', '--all']), end='')"
     text += "; print(main(['solve', '--all', '--json']))"
     environment = {k: v for k, v in os.environ.items() if k != BUILD}
     done = subprocess.run(

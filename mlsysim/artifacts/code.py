@@ -13,7 +13,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -21,12 +21,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mlsysim import files, paths
+from mlsysim import files, loaded, paths
 from mlsysim.artifacts.canonical import digest, loads
-from mlsysim.errors import InputError, nearest
+from mlsysim.errors import InputError, MlsysimError, nearest
 
 __all__ = [
     "Module",
+    "check_imported",
+    "check_unedited",
     "closure",
     "closure_of_kind",
     "definitions",
@@ -116,13 +118,71 @@ def libraries(modules: dict[str, Module]) -> dict[str, str]:
 
 def module(path: Path) -> Module:
     """The module in a file; a text file of that name beside it (units.txt) is part of it."""
-    source, data = path.read_bytes(), files.read(path.with_suffix(".txt"))
+    return _module(path, path.read_bytes(), files.read(path.with_suffix(".txt")))
+
+
+def _module(path: Path, source: bytes, data: bytes) -> Module:
     key = digest(b"\0".join((_OWN, path.as_posix().encode(), source, data)))
     known = _remembered()
     if key not in known:
         known[key] = [*_parsed(path, source, data)]
     own, ours, theirs, assumptions = known[key]
     return Module(own, tuple(ours), tuple(theirs), tuple(assumptions))
+
+
+def check_unedited(digests: Iterable[tuple[str, str]]) -> None:
+    """See that modules are what their digests say: now, and as this process imported them.
+
+    A digest may be cut. Raises MlsysimError that names the files of those that are not, so that
+    nothing is certified that other code has made.
+    """
+    edited = set()
+    for name, known in {*digests}:
+        path, imported = _file(name), sys.modules.get(name)
+        if path is None or not _is_now(path, known):
+            edited.add(paths.shown(path) if path else name)
+        elif imported is not None:
+            ran = os.path.realpath(imported.__file__ or "")
+            if ran not in loaded.SOURCES:
+                raise MlsysimError(
+                    f"{name} was imported by a process that does not note what it imports, so "
+                    "nothing is certified; use the command mlsysim, or call mlsysim.loaded.watch()"
+                )
+            if not _module(path, *loaded.SOURCES[ran]).digest.startswith(known):
+                edited.add(paths.shown(path))
+    _refuse(edited)
+
+
+def check_imported() -> None:
+    """See that all that this process imported of the package is as it was when it was imported.
+
+    Raises MlsysimError that names the files that are not.
+    """
+    ran = {
+        Path(file): source
+        for file, source in loaded.SOURCES.items()
+        if Path(file).is_relative_to(paths.PACKAGE)
+    }
+    edited = [
+        path for path, source in ran.items() if not _is_now(path, _module(path, *source).digest)
+    ]
+    _refuse(map(paths.shown, edited))
+
+
+def _is_now(path: Path, known: str) -> bool:
+    """Whether a file holds what a digest, which may be cut, stands for."""
+    try:
+        return module(path).digest.startswith(known)
+    except (OSError, SyntaxError, ValueError):  # gone, or saved half-way
+        return False
+
+
+def _refuse(edited: Iterable[str]) -> None:
+    if names := ", ".join(sorted({*edited})):
+        raise MlsysimError(
+            f"{names}: edited while this ran, so it is not known which code made what; nothing is "
+            "certified: run it again"
+        )
 
 
 # What is remembered holds for this version of this module alone.

@@ -40,6 +40,18 @@ class Ingredients:
         """One digest of all parts."""
         return _code_digest(self.parts)
 
+    @property
+    def modules(self) -> list[tuple[str, str]]:
+        """The parts that are modules of this package."""
+        package = paths.PACKAGE.name
+        return [part for part in self.parts if part[0].partition(".")[0] == package]
+
+    @property
+    def libraries(self) -> list[str]:
+        """The parts that are libraries of others."""
+        ours = {"schema", *(name for name, _ in self.modules)}
+        return [name for name, _ in self.parts if name not in ours]
+
 
 def _code_digest(parts: Iterable[tuple[str, str]]) -> str:
     return digest([list(part) for part in parts])

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from mlsysim import files, paths
+from mlsysim import environment, files, paths
 from mlsysim.artifacts import schema
 from mlsysim.artifacts.canonical import digest, loads
-from mlsysim.artifacts.code import remember
-from mlsysim.artifacts.lock import certify, ingredients
+from mlsysim.artifacts.code import check_unedited, remember
+from mlsysim.artifacts.lock import Ingredients, certify, ingredients
 from mlsysim.artifacts.making import artifact_texts
 from mlsysim.artifacts.staleness import orphans
 from mlsysim.calibration.agreement import agree
 from mlsysim.calibration.differences import message, resting
 from mlsysim.calibration.following import Following
 from mlsysim.calibration.settling import findings
-from mlsysim.documents import document
+from mlsysim.documents import Document, document
 from mlsysim.engine import scenario_schema
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.scenarios import scenario
@@ -53,48 +53,82 @@ class Verified:
         return self.verdict == "identical"
 
 
+@dataclass(frozen=True)
+class _Made:
+    """An artifact before it is written: its ingredients, its text and that of its table."""
+
+    made_from: Ingredients
+    text: str
+    table: str
+
+    def differs(self, name: str) -> bool:
+        """Whether the files on disk are other ones."""
+        found = [files.read(path) for path in (paths.artifact(name), paths.table(name))]
+        return found != [self.text.encode(), self.table.encode()]
+
+    def write(self, name: str) -> None:
+        """Put the files in place."""
+        files.write(paths.artifact(name), self.text)
+        if self.table:
+            files.write(paths.table(name), self.table)
+        else:
+            paths.table(name).unlink(missing_ok=True)
+
+
 def solve(
     names: Iterable[str],
     report: Callable[[Solved], None] = lambda _: None,
     *,
     compare: bool = False,
 ) -> list[Solved]:
-    """Solve each scenario and write its artifact; then certify them together in the lock.
+    """Solve each scenario; then write the artifacts and certify them together in the lock.
 
     A scenario that cannot be solved keeps its old artifact and does not stop the others. One that
     rests on a value which is not what it follows is refused; `compare` looks at every such value,
     whether one of these scenarios rests on it or not. All such values are reported first, as what
-    became of a scenario without a name.
+    became of a scenario without a name. Raises MlsysimError if a library is another than is pinned,
+    or code was edited meanwhile; nothing is written then.
     """
-    names, done, made = list(names), list[Solved](), {}
+    names, done, made = list(names), list[Solved](), dict[str, _Made]()
+    begun = {name: _begin(name) for name in names}
+    environment.check(
+        library
+        for each in begun.values()
+        if not isinstance(each, MlsysimError)
+        for library in each[1].libraries
+    )
     following = Following(names=None if compare else names)
     differing = findings(following)
     if differing:
         report(Solved("", error=message(differing)))
-    for name in names:
+    for name, each in begun.items():
         try:
-            told = document(f"Scenarios.{name}")
+            if isinstance(each, MlsysimError):
+                raise each
+            told, made_from = each
             if wrong := resting(told, differing):
                 raise InputError(f"not solved, because it rests on {wrong[0].follower.name}")
-            made_from = ingredients(told)
             made_scenario = scenario(told)
             text, table = artifact_texts(made_scenario, told)
         except MlsysimError as error:
             done.append(Solved(name, error=str(error)))
         else:
-            changed = files.write(paths.artifact(name), text)
-            if table:
-                changed |= files.write(paths.table(name), table)
-            else:
-                paths.table(name).unlink(missing_ok=True)
+            made[name] = _Made(made_from, text, table)
             unfit = "" if made_scenario.feasible else made_scenario.feasibility
-            done.append(Solved(name, changed=changed, unfit=unfit))
-            made[name] = made_from, digest(text)
+            done.append(Solved(name, changed=made[name].differs(name), unfit=unfit))
         report(done[-1])
-    files.write(schema.path(), schema.text())
+    code = [part for ready in made.values() for part in ready.made_from.modules]
+    editors = ""
     if scenario_schema.is_stale():
-        files.write(scenario_schema.path(), scenario_schema.text())
-    certify(made)
+        code += scenario_schema.made_from().items()
+        editors = scenario_schema.text()
+    check_unedited(code)
+    for name, ready in made.items():
+        ready.write(name)
+    files.write(schema.path(), schema.text())
+    if editors:
+        files.write(scenario_schema.path(), editors)
+    certify({name: (ready.made_from, digest(ready.text)) for name, ready in made.items()})
     if compare and not differing and {*following.origins} <= {*made}:
         agree(following)
     remember()
@@ -105,20 +139,36 @@ def solve(
     return done
 
 
+def _begin(name: str) -> tuple[Document, Ingredients] | MlsysimError:
+    """What is known of a scenario before it is solved, or why it cannot be."""
+    try:
+        told = document(f"Scenarios.{name}")
+        return told, ingredients(told)
+    except MlsysimError as error:
+        return error
+
+
 def verify(
     names: Iterable[str], report: Callable[[Verified], None] = lambda _: None
 ) -> list[Verified]:
-    """Solve each scenario in memory and compare with its artifact on disk. Nothing is written."""
+    """Solve each scenario in memory and compare with its artifact on disk. Nothing is written.
+
+    Raises MlsysimError if code was edited meanwhile.
+    """
     done = []
+    code: set[tuple[str, str]] = set()
     for name in names:
-        done.append(_verify(name))
+        done.append(_verify(name, code))
         report(done[-1])
+    check_unedited(code)
     return done
 
 
-def _verify(name: str) -> Verified:
+def _verify(name: str, code: set[tuple[str, str]]) -> Verified:
+    """One verdict; the modules that it rests on are added to `code`."""
     try:
         told = document(f"Scenarios.{name}")
+        code |= {*ingredients(told).modules}
         made, table = artifact_texts(scenario(told), told)
     except MlsysimError as error:
         return Verified(name, "error", str(error))

@@ -158,7 +158,15 @@ def orphans() -> list[str]:
     """Artifacts that no scenario makes any more, as paths relative to the root."""
     known = set(stems("Scenarios"))
     folder = paths.results() / "scenarios"
-    return sorted(paths.shown(path) for path in folder.glob("*.*") if path.stem not in known)
+    return sorted(
+        paths.shown(path)
+        for path in folder.glob("*.*")
+        if path.suffix in _MADE and path.stem not in known
+    )
+
+
+# What lies beside artifacts and ends otherwise, such as an editor's swap file, is nobody's.
+_MADE = (".json", ".csv", ".partial")
 
 
 def housekeeping() -> bool:

@@ -26,10 +26,15 @@ _CALLS = {"read": "reads", "save_table": "tables", "save_figure": "figures"}
 
 @dataclass(frozen=True)
 class Cell:
-    """A code cell: its source without options, and the line of the chapter on which that starts."""
+    """A code cell: its source without options, and the line of the chapter on which that starts.
+
+    `fence` is the line on which the cell opens, `options` what stands before its source.
+    """
 
     source: str
     line: int
+    fence: int = field(default=0, compare=False, repr=False)
+    options: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,8 @@ def code_cells(text: str) -> list[Cell]:
             number += 1
         if opened[3].strip().startswith("{code-cell}"):
             first = _after_options(lines, start, number)
-            cells.append(Cell("\n".join(lines[first:number]).rstrip(), first + 1))
+            source, options = lines[first:number], lines[start:first]
+            cells.append(Cell("\n".join(source).rstrip(), first + 1, start, "\n".join(options)))
         number += 1
     return cells
 

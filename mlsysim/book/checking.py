@@ -7,7 +7,7 @@ from functools import cached_property
 
 from mlsysim import drafts, files, paths
 from mlsysim.artifacts.reading import Artifact, read
-from mlsysim.book import cells, scenario_texts, usage
+from mlsysim.book import cells, scenario_texts, shown_cells, usage
 from mlsysim.book.findings import Accept, Finding, accepts
 from mlsysim.book.history import earlier_values
 from mlsysim.book.known_values import Known, KnownValues, values_of
@@ -71,6 +71,7 @@ class _Check:
             found += _wrong_purpose(name, file)
             found += self._typed(file, typed[file], set(short.values()), short)
         found += usage.roundings(sound, self.artifacts)
+        found += shown_cells.shown(sound)
         if broken := [page.name for page in self.book if page not in sound]:
             # What a page that cannot be read uses is not known, so nothing is called unused.
             found.append(_unlooked(broken))

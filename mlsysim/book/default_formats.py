@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 
 from mlsysim import files, paths
+from mlsysim.book.used import EVENT
 
 __all__ = ["default_form", "path", "table"]
 
@@ -33,6 +35,7 @@ def default_form(scenario: str, key: str) -> tuple[str, str]:
 
 def table() -> dict[str, tuple[str, str]]:
     """Every pattern with its unit and format, in the order of the file."""
+    sys.audit(EVENT, str(path()))
     try:
         known = path().stat()
     except FileNotFoundError:

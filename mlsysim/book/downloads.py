@@ -104,6 +104,9 @@ def remove_left_behind(app: Sphinx, exception: Exception | None) -> None:
     outdir, pictures = Path(app.outdir), {name for _, name in app.env.images.values()}
     kept = {outdir / where for where in copies()}
     gone = [path for path in (outdir / "_images").glob("*") if path.name not in pictures]
+    offered = {outdir / "_downloads" / where for _, where in app.env.dlfiles.values()}
+    gone += [p for p in (outdir / "_downloads").rglob("*") if p.is_file() and p not in offered]
+    gone += [outdir / ".buildinfo.bak"]  # Sphinx's, of the settings before
     for folder in FOLDERS:
         gone += [p for p in (outdir / folder).rglob("*") if p.is_file() and p not in kept]
     for source in (outdir / "_sources").rglob("*.*"):

@@ -9,22 +9,41 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mlsysim import errors, files, paths, turns
+from mlsysim.artifacts.code import check_imported
 from mlsysim.book import cells, kernels
+from mlsysim.book import used as using
 from mlsysim.book.cells import Cell, Uses, place
 from mlsysim.book.front_matter import FrontMatter
-from mlsysim.book.products import figure_files, print_file, print_record, table_files
+from mlsysim.book.products import figure_files, on_disk, print_file, print_record, table_files
 from mlsysim.errors import MlsysimError
 
-__all__ = ["execute", "execute_all", "executed", "run_cells"]
+__all__ = ["Ran", "execute", "execute_all", "executed", "run_cells"]
+
+# Notes what it imports of the project, from the start.
+_HOST = """\
+import os, sys
+from mlsysim import loaded
+loaded.watch(os.environ["MLSYSIM_ROOT"])
+from mlsysim.book.host import main
+main(int(sys.argv[1]), *sys.argv[2:])"""
 
 _SECONDS = 600  # that one cell may take
 _ADDRESS = re.compile(r" at 0x[0-9a-f]{6,}")
 _FRAME = re.compile(r"Cell In\[(\d+)\], line (\d+)")
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A chapter that was executed: what became of each product, and what its cells used."""
+
+    made: list[tuple[str, str]]
+    used: using.Used
 
 
 def executed(chapter: str) -> Path:
@@ -43,21 +62,19 @@ def execute(chapter: str) -> list[tuple[str, str]]:
     for _, result in execute_all([chapter], 1):
         if isinstance(result, MlsysimError):
             raise result
-        return result
+        return result.made
     raise MlsysimError(f"chapters/{chapter}.md: its execution was ended from outside")
 
 
-def execute_all(
-    chapters: list[str], at_once: int
-) -> Iterator[tuple[str, list[tuple[str, str]] | MlsysimError]]:
-    """Execute chapters, `at_once` at a time; yields each as it ends, with what `execute` gives.
+def execute_all(chapters: list[str], at_once: int) -> Iterator[tuple[str, Ran | MlsysimError]]:
+    """Execute chapters, `at_once` at a time; yields each as it ends, with what it did.
 
     A chapter that fails does not stop the others: its error is yielded. Each runs in a kernel of
     its own, all of them forked from one process that has imported what they import.
     """
     if not chapters:
         return
-    command = [sys.executable, "-P", "-m", "mlsysim.book.host", str(at_once), *chapters]
+    command = [sys.executable, "-P", "-c", _HOST, str(at_once), *chapters]
     with subprocess.Popen(
         command,
         env=_environment(),
@@ -73,12 +90,13 @@ def execute_all(
             if "error" in told:
                 yield told["chapter"], getattr(errors, told["kind"])(told["error"])
             else:
-                yield told["chapter"], [(path, what) for path, what in told["made"]]
+                made = [(path, what) for path, what in told["made"]]
+                yield told["chapter"], Ran(made, told["used"])
     for chapter in sorted(left):
         yield chapter, MlsysimError(f"chapters/{chapter}.md: its execution was ended from outside")
 
 
-def run_cells(chapter: str) -> list[tuple[str, str]]:
+def run_cells(chapter: str) -> Ran:
     """What `execute` does, in a process from which a kernel can be forked.
 
     The notebook holds code cells alone, so that an edit of the prose changes nothing here; two
@@ -87,15 +105,16 @@ def run_cells(chapter: str) -> list[tuple[str, str]]:
     text = cells.source(chapter)
     FrontMatter(chapter, text).check_notebook()
     sources, uses = cells.code_cells(text), cells.uses(chapter, text)
-    before = {path: path.read_bytes() for path in _on_disk(chapter)}
-    notebook = _run(chapter, sources)
+    before = {path: path.read_bytes() for path in on_disk(chapter)}
+    notebook, used = _run(chapter, sources)
     content = _content(chapter, notebook, sources)
     made = [*_made(chapter, uses, before), *_remove(set(before) - set(_declared(uses)))]
+    check_imported()
     files.write(executed(chapter), content)
-    return made
+    return Ran(made, used)
 
 
-def _run(chapter: str, sources: list[Cell]) -> Any:
+def _run(chapter: str, sources: list[Cell]) -> tuple[Any, using.Used]:
     """The notebook of these cells, executed in a kernel that is forked from this process."""
     import nbformat
     from nbclient import NotebookClient
@@ -130,7 +149,7 @@ def _run(chapter: str, sources: list[Cell]) -> Any:
         except DeadKernelError:
             line = sources[reached[-1]].line
             raise MlsysimError(f"{place(chapter, line)}: the cell ended its own process") from None
-    return notebook
+        return notebook, using.noted(Path(settings) / "used")
 
 
 def _short() -> str | None:
@@ -209,12 +228,6 @@ def _content(chapter: str, notebook: Any, sources: list[Cell]) -> str:
         cell.outputs = kept
     notebook.metadata = {}
     return str(nbformat.writes(notebook)) + "\n"  # type: ignore[no-untyped-call]
-
-
-def _on_disk(chapter: str) -> list[Path]:
-    """The versioned products of a chapter that exist."""
-    folders = (paths.results() / kind / chapter for kind in ("tables", "figures"))
-    return sorted(path for folder in folders for path in folder.glob("*") if path.is_file())
 
 
 def _declared(uses: Uses) -> list[Path]:

@@ -1,4 +1,4 @@
-"""The process that executes chapters: `python -m mlsysim.book.host JOBS CHAPTER...`.
+"""The process that executes chapters, started as COMMAND says, with JOBS CHAPTER...
 
 It imports what the chapters import, once, then forks for each of them. mlsysim.book.execution
 starts it, with an environment that does not depend on who builds, and reads a line of JSON for each
@@ -11,6 +11,7 @@ import ast
 import atexit
 import gc
 import importlib
+import importlib.util
 import io
 import json
 import os
@@ -19,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from mlsysim import files, paths, turns
+from mlsysim import files, loaded, paths, turns
 from mlsysim.book import cells, kernels
 from mlsysim.book.execution import run_cells
 from mlsysim.errors import MlsysimError
@@ -32,14 +33,14 @@ _TOOLS = (
 )
 
 
-def main(jobs: int, chapters: list[str]) -> None:
+def main(jobs: int, *chapters: str) -> None:
     """Execute the chapters, `jobs` at a time, and print what became of each as a line of JSON."""
     told = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what anything else prints is no answer
     atexit.register(gc.freeze)  # what was imported is not looked through for garbage at the end
     with turns.at_work():
         _preload(chapters)
-        for chapter, result in kernels.each(run_cells, chapters, jobs, sys.stdin):
+        for chapter, result in kernels.each(run_cells, [*chapters], jobs, sys.stdin):
             answer = {"chapter": chapter, **_answer(chapter, result)}
             print(json.dumps(answer), file=told, flush=True)
 
@@ -53,10 +54,10 @@ def _answer(chapter: str, result: Any) -> dict[str, Any]:
     if isinstance(result, Exception):  # a defect of ours, or a killed process
         notes = "".join(getattr(result, "__notes__", ()))
         return {"error": f"{result}\n{notes}".strip(), "kind": "MlsysimError"}
-    return {"made": result}
+    return {"made": result.made, "used": result.used}
 
 
-def _preload(chapters: list[str]) -> None:
+def _preload(chapters: tuple[str, ...]) -> None:
     """Import the kernel and what the chapters import, for all forks to come.
 
     An import that fails is left to the cell, which tells its line.
@@ -66,9 +67,18 @@ def _preload(chapters: list[str]) -> None:
     importlib.import_module("nbformat.validator").get_validator()
     for module, name in sorted({each for chapter in chapters for each in _imported(chapter)}):
         with suppress(Exception):
-            getattr(importlib.import_module(module), name)
+            if not _is_of_project(module):
+                getattr(importlib.import_module(module), name)
     if "mlsysim.book.figures" in sys.modules:
         _draw()
+
+
+def _is_of_project(module: str) -> bool:
+    """Whether a module is none of the package or a library: each kernel notes that it uses it."""
+    top = module.partition(".")[0]
+    spec = importlib.util.find_spec(top)
+    places = [spec.origin, *(spec.submodule_search_locations or ())] if spec else []
+    return top != paths.PACKAGE.name and any(map(loaded.is_ours, places))
 
 
 def _imported(chapter: str) -> Iterator[tuple[str, str]]:
@@ -93,7 +103,3 @@ def _draw() -> None:
         axes.plot([0, 1], [0, 1])
         for kind in ("svg", "pdf"):
             figure.savefig(io.BytesIO(), format=kind)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2:])

@@ -21,6 +21,7 @@ from queue import Empty
 from typing import Any
 
 from mlsysim import workers
+from mlsysim.book import used
 
 __all__ = ["each", "kernel"]
 
@@ -118,6 +119,7 @@ def _run(connection_file: Path, folder: Path) -> None:
     os.environ["IPYTHONDIR"] = str(connection_file.parent)
     os.chdir(folder)
     sys.path.insert(0, "")  # a cell may import what lies beside the chapters
+    used.watch(connection_file.with_name("used"))
     arguments = [f"--f={connection_file}", f"--IPKernelApp.parent_handle={os.getppid()}"]
     sys.argv = ["ipykernel_launcher", *arguments]
     IPKernelApp.launch_instance(argv=arguments)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlsysim import errors, files, paths, workers
-from mlsysim.artifacts.code import one_look
+from mlsysim.artifacts.code import check_imported, one_look
 from mlsysim.book import notebooks
 from mlsysim.book.cells import chapters
 from mlsysim.book.pages import pages, read_once, write_records
@@ -86,6 +86,7 @@ def _lay_out(jobs: int) -> Path:
     warnings = run_sphinx(out, "html", jobs)
     if warnings:
         raise MlsysimError("the book has warnings:\n" + warnings)
+    check_imported()  # what Sphinx keeps of pages bears the digest of the code on disk
     unfinished.unlink()
     (out / ".buildinfo.bak").unlink(missing_ok=True)  # of other settings, which a clean build lacks
     return out / "index.html"

@@ -12,7 +12,7 @@ from typing import TypeVar
 from mlsysim import files, paths
 from mlsysim.artifacts.canonical import dumps
 from mlsysim.artifacts.reading import read
-from mlsysim.book import cells, latex, table_quotes
+from mlsysim.book import cells, latex, short_names, table_quotes
 from mlsysim.book.cells import place
 from mlsysim.book.claims import Claim, examine, split
 from mlsysim.book.displayed_arithmetic import Equation, equations
@@ -67,6 +67,7 @@ class Page:
 
         Raises one MlsysimError that lists all that cannot be printed, each with its line.
         """
+        self._check_short_names()
         roles = [role for role in self._roles if role.name == "quote"]
         return _each(roles, self._print)
 
@@ -113,6 +114,7 @@ class Page:
         Raises one MlsysimError that lists all that are false or cannot be tested, each with its
         line, condition and values.
         """
+        self._check_short_names()
         roles = [role for role in self._roles if role.name == "claim"]
         return _each(roles, lambda role: self.test(role.spec, role.line))
 
@@ -128,6 +130,12 @@ class Page:
         if wrong:
             raise MlsysimError("\n".join(wrong))
         return found
+
+    def _check_short_names(self) -> None:
+        """See that no declaration of a short name is lost. Raises InputError with what to write."""
+        said = [role.spec.rpartition(" if ")[2] for role in self._roles]  # of a quote all of it
+        _ = self.front_matter.infeasible  # another mistake there is told first
+        short_names.check(self.name, self.text, said, self.front_matter.aliases)
 
     def _print(self, role: Role) -> Printed:
         """What a quote prints, seen in its line."""
@@ -255,7 +263,7 @@ def read_once() -> Iterator[None]:
 def pages() -> list[Page]:
     """Every page: the chapters in their order, then the others by name."""
     chapters = cells.chapters()
-    others = sorted({path.stem for path in paths.chapters().glob("*.md")} - set(chapters))
+    others = sorted({path.stem for path in paths.chapters().glob("[!.]*.md")} - set(chapters))
     return [page(name) for name in (*chapters, *others)]
 
 

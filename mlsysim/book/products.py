@@ -24,12 +24,24 @@ __all__ = [
     "csv_text",
     "figure_files",
     "header",
+    "on_disk",
     "print_file",
     "print_record",
     "table_files",
 ]
 
+_ENDS = {"tables": (".csv", ".md", ".tex", ".json"), "figures": (".svg", ".csv")}
 _NAME = re.compile(r"[0-9]{2}_[a-z0-9_]+/[a-z0-9_]+")
+
+
+def on_disk(chapter: str) -> list[Path]:
+    """The versioned files in the folders of a chapter that look like products; litter is none."""
+    return [
+        path
+        for kind, ends in _ENDS.items()
+        for path in sorted((paths.results() / kind / chapter).glob("[!.]*"))
+        if path.suffix in ends and path.is_file()
+    ]
 
 
 def table_files(name: str) -> dict[str, Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from mlsysim.book import (
     quoted_cells,
     reference_tables,
     search_words,
+    sources,
     sphinx_reference,
 )
 from mlsysim.book.cells import chapters
@@ -85,13 +87,39 @@ def outdated(
 def remember(app: Sphinx, env: BuildEnvironment) -> None:
     """Keep what each page was read from, for the next build."""
     vars(env)["mlsysim_contents"] = {name: contents(app, name) for name in env.found_docs}
+    if app.builder.format == "html":
+        named = {each for found in env.dependencies.values() for each in found}
+        sources.note_read(Path(app.srcdir) / each for each in (*named, *env.images, *env.dlfiles))
 
 
 def lay_out_styles(app: Sphinx) -> None:
-    """Put MyST-NB's style sheet there first: Sphinx names its digest in pages only if it exists."""
+    """Put MyST-NB's style sheet there first: Sphinx names its digest in pages only if it exists.
+
+    Static files are copied anew, so that none stays whose source is gone.
+    """
     if app.builder.format == "html":
-        (Path(app.outdir) / "_static").mkdir(parents=True, exist_ok=True)
+        static, before = _static(app)
+        shutil.rmtree(before, ignore_errors=True)
+        if static.is_dir():
+            static.rename(before)
+        static.mkdir(parents=True)
         add_global_html_resources(app, None)
+
+
+def settle_styles(app: Sphinx, exception: Exception | None) -> None:
+    """Forget the static files of the book before; a build that failed leaves them to its pages."""
+    if app.builder.format == "html":
+        static, before = _static(app)
+        if exception and before.is_dir():
+            shutil.rmtree(static, ignore_errors=True)
+            before.rename(static)
+        shutil.rmtree(before, ignore_errors=True)
+
+
+def _static(app: Sphinx) -> tuple[Path, Path]:
+    """Where static files lie, and where those of the book before wait for the end of a build."""
+    out = Path(app.outdir)
+    return out / "_static", out.with_name(f"{out.name}.static")
 
 
 def mend_search(app: Sphinx) -> list[Any]:
@@ -126,6 +154,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", lay_out_styles)
     app.connect("html-page-context", offer_notebook)
     app.connect("html-collect-pages", mend_search)
+    app.connect("build-finished", settle_styles)
     app.connect("build-finished", downloads.remove_left_behind)
     app.connect("build-finished", downloads.copy)
     app.connect("build-finished", card_files.write)

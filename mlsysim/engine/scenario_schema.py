@@ -17,7 +17,7 @@ from mlsysim.artifacts.code import definitions
 from mlsysim.docstrings import summary_of
 from mlsysim.follows import NAME
 
-__all__ = ["fields", "is_stale", "path", "schema", "text", "told"]
+__all__ = ["fields", "is_stale", "made_from", "path", "schema", "text", "told"]
 
 _NAME = r"[A-Za-z]\w*"
 _NUMBER = r"[0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?"
@@ -252,8 +252,13 @@ def text() -> str:
     return dumps({"$comment": f"generated; {_seal(made)}", **made})
 
 
+def made_from() -> dict[str, str]:
+    """The digests of the modules that the schema is made from."""
+    return definitions(__name__)
+
+
 def _seal(made: dict[str, Any]) -> str:
-    return digest({"code": definitions(__name__), "schema": made})
+    return digest({"code": made_from(), "schema": made})
 
 
 def path() -> Path:

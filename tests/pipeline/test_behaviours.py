@@ -93,6 +93,13 @@ def test_a_fresh_clone_solves_nothing_whatever_the_time_stamps(fresh: Clone, tim
 
 def test_touching_and_commenting_everything_solves_nothing(built: Clone) -> None:
     built.set_times({"": time.time()})
+    for litter in (
+        *(f"chapters/.{OTHER}.md.swp", f"chapters/{OTHER}.md~", f"chapters/{OTHER}.ipynb"),
+        *("chapters/.DS_Store", "chapters/_static/.book.css.swp", "chapters/_static/book.css~"),
+        *("results/scenarios/.DS_Store", f"results/figures/{FIRST}/.DS_Store", "scenarios/a.toml~"),
+    ):
+        (built.path / litter).write_text("litter")
+    (built.path / f"chapters/.#{OTHER}.md").symlink_to("somebody@somewhere")  # an open buffer
     assert built.build().nothing
     for name in scenarios(built):
         path = built.path / f"scenarios/{name}.toml"
@@ -324,8 +331,20 @@ def test_a_prose_edit_executes_nothing_and_a_code_edit_one_chapter(built: Clone)
 
 def test_a_page_built_again_has_the_bytes_of_a_first_build(built: Clone) -> None:
     first = built.pages()
-    built.edit(f"chapters/{OTHER}.md", "One step takes", "A step takes")
+    built.edit(
+        f"chapters/{OTHER}.md", "One step takes", "![](one.svg) {download}`one.svg` A step takes"
+    )
+    built.edit("chapters/conf.py", "by the Numbers", "in Numbers")
+    picture = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
+    for added in ("chapters/one.svg", "chapters/_static/more/one.svg"):
+        (built.path / added).parent.mkdir(exist_ok=True)
+        (built.path / added).write_text(picture)
     built.build()
+    assert {"_images/one.svg", "_static/more/one.svg"} <= set(built.pages())
+    (built.path / "chapters/one.svg").write_text(picture.replace("9", "8"))
+    assert built.build().page
+    (built.path / "chapters/one.svg").unlink()
+    shutil.rmtree(built.path / "chapters/_static/more")
     assert built.pages() != first
     built.git("checkout", "--quiet", "chapters")
     built.build()
