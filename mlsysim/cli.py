@@ -250,14 +250,14 @@ def _calibrate(options: argparse.Namespace) -> int:
     for each in done:
         place = f"{each.file}:{each.line}: {each.key}"
         if each.wrong:
-            print(f"mlsysim: {place}: {each.wrong}", file=sys.stderr)
+            _tell(f"mlsysim: {place}: {each.wrong}", wrong=True)
         else:
-            print(f"{place}: {each.old} -> {each.new}")
+            _tell(f"{place}: {each.old} -> {each.new}")
     moved = len(done) - len(wrong)
     if moved:
-        print(f"rewrote {_count(moved, 'value')}; run: make")
+        _tell(f"rewrote {_count(moved, 'value')}; run: make")
     elif not wrong:
-        print("every value is what it follows")
+        _tell("every value is what it follows")
     return int(bool(wrong))
 
 

@@ -76,7 +76,7 @@ def refuse() -> None:
 
 
 def _chapters() -> list[Path]:
-    return sorted(paths.chapters().glob("*.md"))
+    return sorted(paths.chapters().glob("[!.]*.md"))
 
 
 def _in_file(path: Path) -> list[Mark]:

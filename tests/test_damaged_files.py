@@ -81,7 +81,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("MLSYSIM_ROOT", str(made))
         patch.setenv("MLSYSIM_BUILD", "tests")
         assert not [done.error for done in solve(names("Scenarios")) if done.error]
-        building.record_chapter("01_first", building.chapter_key("01_first"))
+        nothing: dict[str, dict[str, str]] = {"files": {}, "folders": {}, "patterns": {}}
+        building.record_chapter("01_first", building.chapter_key("01_first"), nothing)
         building.record_page(building.page_key())
         for path in (paths.quotes(), paths.claims()):
             files.write(path, "{}\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from mlsysim import environment, files, paths
@@ -112,11 +112,26 @@ def solve(
             text, table = artifact_texts(made_scenario, told)
         except MlsysimError as error:
             done.append(Solved(name, error=str(error)))
+            report(done[-1])
         else:
             made[name] = _Made(made_from, text, table)
             unfit = "" if made_scenario.feasible else made_scenario.feasibility
             done.append(Solved(name, changed=made[name].differs(name), unfit=unfit))
+    _publish(made)
+    for solved in done:
+        if not solved.error:
+            report(solved)
+    if compare and not differing and {*following.origins} <= {*made}:
+        agree(following)
+    for path in orphans():
+        (paths.root() / path).unlink()
+        done.append(Solved(path, changed=True, removed=True))
         report(done[-1])
+    return done
+
+
+def _publish(made: Mapping[str, _Made]) -> None:
+    """Write artifacts and schemas, and certify them. Raises MlsysimError if code was edited."""
     code = [part for ready in made.values() for part in ready.made_from.modules]
     editors = ""
     if scenario_schema.is_stale():
@@ -129,14 +144,7 @@ def solve(
     if editors:
         files.write(scenario_schema.path(), editors)
     certify({name: (ready.made_from, digest(ready.text)) for name, ready in made.items()})
-    if compare and not differing and {*following.origins} <= {*made}:
-        agree(following)
     remember()
-    for path in orphans():
-        (paths.root() / path).unlink()
-        done.append(Solved(path, changed=True, removed=True))
-        report(done[-1])
-    return done
 
 
 def _begin(name: str) -> tuple[Document, Ingredients] | MlsysimError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,8 @@ from mlsysim.book.reference_outputs import outputs_section
 __all__ = ["Told", "scenario_page", "sourced"]
 
 _UP = "../.."  # from reference/scenarios to the first page
+# What separates words in a file; a no-break space is one of the title.
+_BLANKS = re.compile(r"[ \t\r\n]+")
 _COLLECTIONS = ("Scenarios.", "Hardware.", "Models.", "Fleets.")
 
 
@@ -47,7 +50,7 @@ def scenario_page(artifact: Mapping[str, Any], told: Told) -> str:
     ]  # in the order in which the inputs lead to them
     parts = [
         f"# {name}",
-        f"**{escaped(' '.join(artifact['title'].split()))}**",
+        f"**{escaped(_BLANKS.sub(' ', artifact['title']).strip())}**",
         _draft(told.drafts),
         block(prose(told.purpose)),
         _facts(artifact, told, references),

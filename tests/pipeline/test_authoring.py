@@ -61,7 +61,7 @@ def test_the_live_page_follows_what_is_saved_and_survives_a_mistake(built: Clone
         assert "An edited step takes" in page()
         built.edit("scenarios/DenseLLMPretrainingStepA100.toml", "value = 0.", "value = 1.")
         error = told(3)
-        assert "scenarios/DenseLLMPretrainingStepA100.toml: local_efficiency = 1." in error
+        assert "scenarios/DenseLLMPretrainingStepA100.toml:14: local_efficiency = 1." in error
         assert "An edited step takes" in page()
         built.edit("scenarios/DenseLLMPretrainingStepA100.toml", "value = 1.", "value = 0.")
         assert told(3) == ""

@@ -222,10 +222,10 @@ def test_an_edit_is_on_the_page_whatever_its_time_stamp(built: Clone) -> None:
 
 
 def test_a_stale_cache_of_a_module_is_not_what_solves(built: Clone) -> None:
-    path = built.path / FLOPS
+    path = built.path / MEMORY
     os.utime(path, (1.5e9, 1.5e9))
     assert built.mlsysim("solve", "DenseLLMPretrainingStep").returncode == 0
-    built.edit(FLOPS, "return 2.0 * tokens * hidden", "return 9.0 * tokens * hidden")
+    built.edit(MEMORY, HELD, HOLDS_MORE)
     os.utime(path, (1.5e9, 1.5e9))
     before = (built.path / artifact("DenseLLMPretrainingStep")).read_bytes()
     built.build("solve")
@@ -354,8 +354,8 @@ def test_a_page_built_again_has_the_bytes_of_a_first_build(built: Clone) -> None
 
 def test_a_wrong_scenario_file_is_named_and_costs_no_artifact(built: Clone) -> None:
     before = built.results()
-    built.edit("scenarios/DenseLLMPretrainingStep.toml", "value = 0.696", "value = 1.7")
+    built.edit("scenarios/DenseLLMPretrainingStep.toml", "value = 512", "value = -512")
     run = built.run("snakemake", "all")
     assert run.returncode != 0
-    assert "scenarios/DenseLLMPretrainingStep.toml: local_efficiency = 1.7" in run.stdout
+    assert "scenarios/DenseLLMPretrainingStep.toml: batch_divisor = -512" in run.stdout
     assert built.results() == before
