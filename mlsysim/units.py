@@ -247,7 +247,16 @@ def convert(value: float, source: str, target: str) -> float:
 
 
 def _why(error: pint.DimensionalityError) -> str:
-    return f"{error.dim1} is not {error.dim2}".replace("[", "").replace("]", "")
+    return " is not ".join(_dimension_text(each) for each in (error.dim1, error.dim2))
+
+
+def _dimension_text(dimension: Any) -> str:
+    """The name of a dimensionality. Pint's own cannot print the powers of our registry."""
+    names = {name.strip("[]"): int(power) for name, power in dimension.items()}
+    powers = {name: name + (f"**{abs(p)}" if abs(p) > 1 else "") for name, p in names.items()}
+    top = [powers[name] for name, power in names.items() if power > 0]
+    below = [powers[name] for name, power in names.items() if power < 0]
+    return "/".join(["*".join(top) or "1", *below])
 
 
 def is_quantity(value: Any) -> bool:

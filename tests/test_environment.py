@@ -87,7 +87,10 @@ def test_a_disk_without_room_is_told_in_a_line_with_the_file_and_the_cause(solve
     scenario.write_text(text.replace('title = "', 'title = "Once more: '), "utf-8")
     done = limited(solved, 1000, "solve", name)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"mlsysim: results/scenarios/{name}.json: File too large\n"
+    assert (
+        done.stderr
+        == f"mlsysim: results/scenarios/{name}.json: cannot be written: File too large\n"
+    )
     assert paths.artifact(name).read_bytes() == before
     assert not list((solved / "results").rglob("*.partial"))
     write(solved, TABLE.replace('as .1f")]', 'as .1f")] * 500'))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mlsysim import paths
+from mlsysim import files, paths
 from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.book.findings import accepts
 from mlsysim.book.written_numbers import TypedNumber, in_text
@@ -25,7 +25,7 @@ def place(name: str) -> str:
 
 def text(name: str) -> str:
     """The source of a scenario's file."""
-    return (paths.scenarios() / f"{name}.toml").read_text(encoding="utf-8")
+    return files.text(paths.scenarios() / f"{name}.toml")
 
 
 def purpose(name: str) -> str:
