@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from mlsysim import paths
+from mlsysim import files, paths
 from mlsysim.errors import MlsysimError
 
 __all__ = ["check", "differences"]
@@ -63,10 +63,10 @@ def _cut(found: list[str]) -> str:
 def _pins() -> dict[str, list[tuple[str, str]]]:
     """Version and marker of each line of requirements.lock, by library."""
     found: dict[str, list[tuple[str, str]]] = {}
-    with suppress(FileNotFoundError):
-        for line in paths.requirements().read_text(encoding="utf-8").splitlines():
-            if pin := _PIN.match(line):
-                found.setdefault(pin["name"], []).append((pin["version"], pin["marker"] or ""))
+    path = paths.requirements()
+    for line in files.text(path).splitlines() if path.is_file() else ():
+        if pin := _PIN.match(line):
+            found.setdefault(pin["name"], []).append((pin["version"], pin["marker"] or ""))
     return found
 
 

@@ -96,7 +96,7 @@ def test_a_disk_without_room_is_told_in_a_line_with_the_file_and_the_cause(solve
     write(solved, TABLE.replace('as .1f")]', 'as .1f")] * 500'))
     for size, file in (
         (20, "/kernel.json: File too large"),
-        (5000, "/tables/01_small/one.md'"),
+        (5000, "/tables/01_small/one.md: cannot be written: File too large"),
     ):
         done = limited(solved, size, "execute", "01_small")
         assert done.returncode == 1
