@@ -67,12 +67,16 @@ def test_the_exposed_times_are_never_negative_and_sum_to_the_step_exactly(case: 
 
 
 @given(any_case)
-def test_the_ledger_of_every_stage_adds_up_to_the_same_step_to_the_last_bit(case: Case) -> None:
+def test_the_ledger_of_every_stage_adds_up_to_the_same_step_in_all_but_the_last_bit(
+    case: Case,
+) -> None:
     result = case.solve()
-    ledgers = stage_ledgers(result.inputs)
+    ledgers, end = stage_ledgers(result.inputs), result.ledger.total
     assert ledgers
     for kind, ledger in ledgers.items():
-        assert ledger.total == result.ledger.total, kind
+        # What is at most half of the step is the exact rest of it.
+        off = math.ulp(end) if ledger.bubble > end / 2 else 0.0
+        assert abs(ledger.total - end) <= off, kind
         # The slowest stage waits least, and every other one for what it is less busy.
         assert ledger.bubble >= result.ledger.bubble * (1 - ROUNDING), kind
 
