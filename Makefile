@@ -6,7 +6,7 @@ PYTHON ?= python3.13 python3.12 python3.11 python3
 # The rules of the Snakefile call their commands by name, so the environment leads the PATH.
 in_venv = PATH="$(CURDIR)/.venv/bin:$$PATH"
 
-.PHONY: all live pdf test test-browser chromium quick bench clean help
+.PHONY: all live pdf test test-long test-browser chromium quick bench clean help
 
 all: .venv/project.stamp ## make everything that is stale: artifacts, figures, tables, the book
 	$(in_venv) snakemake all --cores all
@@ -33,6 +33,11 @@ test: .venv/project.stamp ## lint, types, every artifact solved again, the whole
 	$(in_venv) mlsysim check
 	$(in_venv) pytest --numprocesses auto -m "not browser and not print"
 
+test-long: .venv/project.stamp ## every property with new examples: EXAMPLES=3000 for more than 600, SEED=1 to repeat
+	@seed=$(or $(SEED),$$(date +%s)); echo "The seed is $$seed: make test-long SEED=$$seed draws the same."; \
+	$(in_venv) EXAMPLES=$(or $(EXAMPLES),600) pytest --numprocesses auto -m hypothesis \
+	  --hypothesis-profile long --hypothesis-seed $$seed tests
+
 test-browser: all chromium ## the built book in headless Chromium: cards, links, accessibility
 	$(in_venv) pytest -m browser tests/browser
 
@@ -47,8 +52,8 @@ chromium:
 	  exit 1; \
 	fi
 
-quick: .venv/project.stamp ## the tests that take seconds
-	$(in_venv) pytest -m "not pipeline and not browser and not print"
+quick: .venv/project.stamp ## the tests that take milliseconds: all but those that execute chapters or lay out pages
+	$(in_venv) pytest --numprocesses auto -m "not page and not pipeline and not browser and not print"
 
 bench: .venv/project.stamp ## start-up, no-op, solver and book times beside their goals
 	$(in_venv) python tests/bench.py
