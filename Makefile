@@ -53,7 +53,8 @@ chromium:
 	fi
 
 quick: .venv/project.stamp ## the tests that take milliseconds: all but those that execute chapters or lay out pages
-	$(in_venv) pytest --numprocesses auto -m "not page and not pipeline and not browser and not print"
+	$(in_venv) pytest --numprocesses auto --ignore tests/browser --ignore tests/pipeline \
+	  -m "not page and not print"
 
 bench: .venv/project.stamp ## start-up, no-op, solver and book times beside their goals
 	$(in_venv) python tests/bench.py

@@ -42,6 +42,9 @@ class Case:
     def __repr__(self) -> str:
         return self.written or f"Case({self.model!r}, {self.fleet!r}, {self.arguments!r})"
 
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        printer.text(repr(self))  # Hypothesis takes dataclasses apart otherwise
+
     def solve(self, **changes: Any) -> DistributedResult:
         return DistributedModel.solve(self.model, self.fleet, **{**self.arguments, **changes})
 
