@@ -60,7 +60,6 @@ SCENARIOS = (
 FIT = SCENARIOS[-1]
 
 # What executes a chapter or lays out pages takes seconds, and `make quick` leaves it out.
-PAGE_FIXTURES = {"book", "built"}
 PAGE_CALLS = {"build", "command", "execute", "execute_all", "lay_out", "run_sphinx"}
 
 D = TypeVar("D", bound=Declared)
@@ -68,11 +67,16 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark by what a test uses, so that none is forgotten."""
-    if isinstance(item, pytest.Function) and (
-        PAGE_FIXTURES & {*item.fixturenames} or PAGE_CALLS & {*item.function.__code__.co_names}
-    ):
-        item.add_marker("page")
+    """Mark a test that calls such a function, or a fixture that does, so that none is forgotten."""
+    if isinstance(item, pytest.Function):
+        fixtures = item._fixtureinfo.name2fixturedefs.values()
+        functions = [item.function, *(made[-1].func for made in fixtures)]
+        if any(
+            PAGE_CALLS & {*each.__code__.co_names}
+            for each in functions
+            if hasattr(each, "__code__")
+        ):
+            item.add_marker("page")
 
 
 @pytest.hookimpl(wrapper=True)
