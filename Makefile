@@ -9,7 +9,7 @@ in_venv = PATH="$(CURDIR)/.venv/bin:$$PATH"
 # What these ask of Python is meant for other programs: docstrings are printed in the artifacts.
 unexport PYTHONOPTIMIZE PYTHONWARNINGS
 
-.PHONY: all live pdf test test-browser chromium quick bench clean help
+.PHONY: all live pdf test test-long test-browser chromium quick bench clean help
 
 all: .venv/project.stamp ## make everything that is stale: artifacts, figures, tables, the book
 	$(in_venv) snakemake all --cores all
@@ -36,6 +36,11 @@ test: .venv/project.stamp ## lint, types, every artifact solved again, the whole
 	$(in_venv) mlsysim check
 	$(in_venv) pytest --numprocesses auto -m "not browser and not print"
 
+test-long: .venv/project.stamp ## every property with new examples: EXAMPLES=3000 for more than 600, SEED=1 to repeat
+	@seed=$(or $(SEED),$$(date +%s)); echo "The seed is $$seed: make test-long SEED=$$seed draws the same."; \
+	$(in_venv) EXAMPLES=$(or $(EXAMPLES),600) pytest --numprocesses auto -m hypothesis \
+	  --hypothesis-profile long --hypothesis-seed $$seed tests
+
 test-browser: all chromium ## the built book in headless Chromium: cards, links, accessibility
 	$(in_venv) pytest -m browser tests/browser
 
@@ -50,8 +55,9 @@ chromium:
 	  exit 1; \
 	fi
 
-quick: .venv/project.stamp ## the tests that take seconds
-	$(in_venv) pytest -m "not pipeline and not browser and not print"
+quick: .venv/project.stamp ## the tests that take milliseconds: all but those that execute chapters or lay out pages
+	$(in_venv) pytest --numprocesses auto --ignore tests/browser --ignore tests/pipeline \
+	  -m "not page and not print"
 
 bench: .venv/project.stamp ## start-up, no-op, solver and book times beside their goals
 	$(in_venv) python tests/bench.py

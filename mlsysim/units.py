@@ -151,6 +151,8 @@ def unit(text: str) -> Any:
     left = {name: power for name, power in powers.items() if power}
     if not left:
         raise UnitError(f"{stripped!r} cancels out; write a plain number")
+    if max(map(abs, left.values())) > 9:
+        raise UnitError(f"{stripped!r} has a power above 9, which no unit needs")
     return ureg.Unit(ureg.UnitsContainer(left))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -15,7 +15,16 @@ from mlsysim.solvers import DistributedModel, DistributedResult
 from mlsysim.units import Quantity, quantity, to_si, unit
 from tests.conftest import vary
 
-__all__ = ["ROUNDING", "Case", "any_case", "cases", "fleet_of", "model_of", "reference_fleet"]
+__all__ = [
+    "ROUNDING",
+    "Case",
+    "any_case",
+    "case_of",
+    "cases",
+    "fleet_of",
+    "model_of",
+    "reference_fleet",
+]
 
 # Sums of a few floats in another order may differ in their last bits, and by no more.
 ROUNDING = 1e-12
@@ -28,6 +37,13 @@ class Case:
     model: TransformerModel
     fleet: Fleet
     arguments: dict[str, Any]
+    written: str = field(default="", compare=False)  # the call that makes it
+
+    def __repr__(self) -> str:
+        return self.written or f"Case({self.model!r}, {self.fleet!r}, {self.arguments!r})"
+
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        printer.text(repr(self))  # Hypothesis takes dataclasses apart otherwise
 
     def solve(self, **changes: Any) -> DistributedResult:
         return DistributedModel.solve(self.model, self.fleet, **{**self.arguments, **changes})
@@ -132,6 +148,46 @@ def fleet_of(*, accelerators: int = 8, node_count: int = 16, **changes: Any) -> 
     return Case(model_of(), made, {}).with_fleet(**changes).fleet
 
 
+def case_of(
+    *,
+    layers: int,
+    heads: int,
+    kv_heads: int,
+    head_size: int,
+    ffn: int,
+    vocabulary: int,
+    gated: bool,
+    tied: bool,
+    biases: bool,
+    accelerators: int,
+    node_count: int,
+    hardware: dict[str, Any],
+    microbatch_size: int,
+    **arguments: Any,
+) -> Case:
+    """The case that these plain numbers describe; its repr is this call, to be pasted in a test."""
+    written = {name: value for name, value in locals().items() if name != "arguments"} | arguments
+    half_work = {"half_work": Quantity(hardware["half_work"], unit("GFLOP"))}
+    case = Case(
+        model_of(
+            layers=layers,
+            hidden_size=heads * head_size,
+            attention_heads=heads,
+            kv_heads=kv_heads,
+            ffn_hidden_size=ffn,
+            vocabulary_size=vocabulary,
+            gated_mlp=gated,
+            tied_embeddings=tied,
+            biases=biases,
+        ),
+        fleet_of(accelerators=accelerators, node_count=node_count, **{**hardware, **half_work}),
+        {"precision": "bf16", "bytes_per_param": quantity("16 B"), **arguments},
+        written=f"case_of({', '.join(f'{name}={value!r}' for name, value in written.items())})",
+    )
+    case.arguments["batch_size"] = case.data * arguments["microbatch_count"] * microbatch_size
+    return case
+
+
 @st.composite
 def cases(draw: st.DrawFn, *, interleaved: bool = False) -> Case:
     """Any small layout that exists: uneven stages, idle accelerators, groups across nodes."""
@@ -148,54 +204,44 @@ def cases(draw: st.DrawFn, *, interleaved: bool = False) -> Case:
     slots = not interleaved and layers + 2 >= 2 * stages
     microbatches = draw(st.integers(1, 9)) * (stages if interleaved else 1)
     kv_heads = tensor * draw(st.sampled_from([1, 2]))
-    heads = kv_heads * draw(st.sampled_from([1, 4]))
-    model = model_of(
-        layers=layers,
-        hidden_size=heads * draw(st.sampled_from([32, 64])),
-        attention_heads=heads,
-        kv_heads=kv_heads,
-        ffn_hidden_size=tensor * draw(st.sampled_from([64, 300])),
-        vocabulary_size=draw(st.sampled_from([1, 1000, 50257])),
-        gated_mlp=draw(st.booleans()),
-        tied_embeddings=draw(st.booleans()),
-        biases=draw(st.booleans()),
-    )
     accelerators = draw(st.sampled_from([1, 2, 4, 6, 8]))
     least = -(-tensor * context * stages // accelerators)
-    fleet = fleet_of(
+    return case_of(
+        layers=layers,
+        heads=kv_heads * draw(st.sampled_from([1, 4])),
+        kv_heads=kv_heads,
+        head_size=draw(st.sampled_from([32, 64])),
+        ffn=tensor * draw(st.sampled_from([64, 300])),
+        vocabulary=draw(st.sampled_from([1, 1000, 50257])),
+        gated=draw(st.booleans()),
+        tied=draw(st.booleans()),
+        biases=draw(st.booleans()),
         accelerators=accelerators,
         node_count=least + draw(st.integers(0, 3 * least + 3)),
-        link_efficiency=draw(st.floats(0.05, 1)),
-        bandwidth_efficiency=draw(st.floats(0.05, 1)),
-        oversubscription=draw(st.sampled_from([1.0, 2.5])),
-        half_work=Quantity(draw(st.sampled_from([0.0, 0.1, 100.0])), unit("GFLOP")),
-        memory_efficiency=draw(st.floats(0.05, 1)),
-        overlap_exposure=draw(st.floats(0, 1)),
-    )
-    data = fleet.total_accelerators // (tensor * context * stages)
-    return Case(
-        model,
-        fleet,
-        {
-            "batch_size": data * microbatches * draw(st.integers(1, 3)),
-            "seq_len": 16 * draw(st.sampled_from([8, 64, 256])),
-            "precision": "bf16",
-            "efficiency": draw(st.floats(0.05, 1)),
-            "bytes_per_param": quantity("16 B"),
-            "tp_size": tensor,
-            "cp_size": context,
-            "pp_size": stages,
-            "v_stages": parts,
-            "microbatch_count": microbatches,
-            "sequence_parallel": draw(st.booleans()),
-            "fused_attention": draw(st.booleans()),
-            "activation_recomputation": draw(st.sampled_from(["none", "selective", "full"])),
-            "gradient_precision": draw(st.sampled_from(["bf16", "fp32"])),
-            "zero_stage": draw(st.integers(0, 3)),
-            "stage_split": draw(st.sampled_from(["layers", "slots"])) if slots else "layers",
-            "overlap_comm": draw(st.booleans()),
-            "overlap_tp_comm": draw(st.booleans()),
+        hardware={
+            "link_efficiency": draw(st.floats(0.05, 1)),
+            "bandwidth_efficiency": draw(st.floats(0.05, 1)),
+            "oversubscription": draw(st.sampled_from([1.0, 2.5])),
+            "half_work": draw(st.sampled_from([0.0, 0.1, 100.0])),
+            "memory_efficiency": draw(st.floats(0.05, 1)),
+            "overlap_exposure": draw(st.floats(0, 1)),
         },
+        microbatch_size=draw(st.integers(1, 3)),
+        seq_len=16 * draw(st.sampled_from([8, 64, 256])),
+        efficiency=draw(st.floats(0.05, 1)),
+        tp_size=tensor,
+        cp_size=context,
+        pp_size=stages,
+        v_stages=parts,
+        microbatch_count=microbatches,
+        sequence_parallel=draw(st.booleans()),
+        fused_attention=draw(st.booleans()),
+        activation_recomputation=draw(st.sampled_from(["none", "selective", "full"])),
+        gradient_precision=draw(st.sampled_from(["bf16", "fp32"])),
+        zero_stage=draw(st.integers(0, 3)),
+        stage_split=draw(st.sampled_from(["layers", "slots"])) if slots else "layers",
+        overlap_comm=draw(st.booleans()),
+        overlap_tp_comm=draw(st.booleans()),
     )
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from mlsysim import paths
 from mlsysim.artifacts.solving import solve
@@ -23,8 +26,26 @@ from mlsysim.turns import BUILD
 # Run as scripts by `make bench`; as modules they would not find each other.
 collect_ignore = ["bench.py", "bench_book.py"]
 
-# A busy machine is no failure; the same examples each time, so that a failure can be met again.
-settings.register_profile("mlsysim", deadline=None, derandomize=True, max_examples=60)
+# Hypothesis draws one value in twenty from the constants of the local modules that are imported, so
+# what else runs in the process would choose the examples. It draws from its own list alone.
+providers._get_local_constants = lambda: providers._local_constants
+
+# A busy machine is no failure. `make test` draws the same examples each time, so that a failure can
+# be met again; `make test-long` draws others by its seed.
+settings.register_profile(
+    "mlsysim",
+    deadline=None,
+    database=None,
+    derandomize=True,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "long",
+    settings.get_profile("mlsysim"),
+    derandomize=False,
+    max_examples=int(os.environ.get("EXAMPLES", "600")),
+)
 settings.load_profile("mlsysim")
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -36,8 +57,52 @@ SCENARIOS = (
     "DenseLLMReplicaA100",
 )
 
+# What executes a chapter or lays out pages takes seconds, and `make quick` leaves it out.
+PAGE_CALLS = {"build", "command", "execute", "execute_all", "lay_out", "run_sphinx"}
+
 D = TypeVar("D", bound=Declared)
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark a test that calls such a function, or a fixture that does, so that none is forgotten."""
+    if isinstance(item, pytest.Function):
+        fixtures = item._fixtureinfo.name2fixturedefs.values()
+        functions = [item.function, *(made[-1].func for made in fixtures)]
+        if any(
+            PAGE_CALLS & {*each.__code__.co_names}
+            for each in functions
+            if hasattr(each, "__code__")
+        ):
+            item.add_marker("page")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
+    """Beside examples that fail, the lines that make them examples of every run."""
+    report = yield
+    if report.failed and (found := getattr(item, "_hypothesis_failing_examples", None)):
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        lines = "\n".join(fixed_example(each, {*params}) for each in found)
+        report.sections.append(("to keep, above @given", lines))
+    return report
+
+
+def fixed_example(call: str, not_given: AbstractSet[str]) -> str:
+    """The call of a test that Hypothesis prints as a decorator of it, without pytest's parameters.
+
+    Arguments whose repr is no Python leave it as it is.
+
+    >>> fixed_example("test_it(name='rates', case=case_of(layers=2), factor=2.0)", {"name"})
+    '@example(case=case_of(layers=2), factor=2.0)'
+    """
+    try:
+        made = ast.parse(call.partition("\nExplanation:")[0].strip(), mode="eval").body
+    except SyntaxError:  # an argument whose repr is no Python
+        return call
+    assert isinstance(made, ast.Call)
+    kept = [each for each in made.keywords if each.arg not in not_given]
+    return f"@{ast.unparse(ast.Call(ast.Name('example'), made.args, kept))}"
 
 
 def vary(thing: D, **changes: Any) -> D:
@@ -70,10 +135,21 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
+@pytest.fixture(scope="session")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a solve of such a root makes, to be copied."""
+    made = copy_project(tmp_path_factory.mktemp("solved") / "root")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLSYSIM_ROOT", str(made))
+        patch.setenv(BUILD, "tests")
+        assert not [done.error for done in solve(names("Scenarios")) if done.error]
+    return made / "results"
+
+
 @pytest.fixture
-def solved(root: Path) -> Path:
+def solved(results: Path, root: Path) -> Path:
     """The same root with every scenario solved."""
-    assert not [done.error for done in solve(names("Scenarios")) if done.error]
+    shutil.copytree(results, root / "results")
     return root
 
 

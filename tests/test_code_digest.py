@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -39,8 +40,15 @@ Digests = dict[str, str]
 def copy(root: Path, package: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the package whose files this process digests in place of its own."""
     assert paths.root() == root
+    assert untouched()
     monkeypatch.setattr(paths, "PACKAGE", package)
     return package
+
+
+@cache
+def untouched() -> Digests:
+    """The digests of the package itself, which those of a copy equal until it is edited."""
+    return digests()
 
 
 def digests() -> Digests:
@@ -49,8 +57,8 @@ def digests() -> Digests:
     return found
 
 
-def moved(before: Digests) -> set[str]:
-    now = digests()
+def moved() -> set[str]:
+    before, now = untouched(), digests()
     return {name for name in {*before, *now} if before.get(name) != now.get(name)}
 
 
@@ -64,19 +72,17 @@ def rewrite(path: Path, edit: Callable[[str], str]) -> None:
 
 
 def test_comments_and_layout_of_all_modules_move_nothing(copy: Path) -> None:
-    before = digests()
     for path in copy.rglob("*.py"):
         rewrite(path, lambda text: "# a remark\n\n" + text.replace("\n\n\n", "\n" * 4) + "# end\n")
-    assert moved(before) == set()
+    assert moved() == set()
 
 
 def test_another_way_to_spell_the_same_code_moves_nothing(copy: Path) -> None:
-    before = digests()
     for path in copy.rglob("*.py"):
         text = path.read_text("utf-8")
         if "# ASSUME " not in text:  # unparsing drops comments, and those are printed
             path.write_text(ast.unparse(ast.parse(text)), "utf-8")
-    assert moved(before) == set()
+    assert moved() == set()
 
 
 @pytest.mark.parametrize(
@@ -91,9 +97,8 @@ def test_another_way_to_spell_the_same_code_moves_nothing(copy: Path) -> None:
 def test_a_docstring_that_no_artifact_prints_moves_nothing(
     path: str, text: str, copy: Path
 ) -> None:
-    before = digests()
     rewrite(copy / path, lambda source: source.replace(text, "Something else"))
-    assert moved(before) == set()
+    assert moved() == set()
 
 
 # What moves it.
@@ -128,35 +133,31 @@ def test_a_docstring_that_no_artifact_prints_moves_nothing(
 def test_what_can_move_a_digit_or_a_printed_text_moves_the_digest_of_its_module(
     path: str, old: str, new: str, copy: Path
 ) -> None:
-    before = digests()
     rewrite(copy / path, lambda text: text.replace(old, new, 1))
     name = "mlsysim." + path.removesuffix(".py").removesuffix(".txt").replace("/", ".")
-    assert moved(before) == {name}
+    assert moved() == {name}
 
 
 def test_a_comment_in_the_vocabulary_of_units_moves_nothing(copy: Path) -> None:
-    before = digests()
     rewrite(copy / "units.txt", lambda text: "# a remark\n" + text.replace(" = ", "  =  "))
-    assert moved(before) == set()
+    assert moved() == set()
 
 
 def test_an_assumption_counts_with_all_its_lines(copy: Path) -> None:
-    before = digests()
     rewrite(
         copy / "solvers" / "layer.py",
         lambda text: re.sub(r"(# ASSUME the extra all-gather .*\n\s+# )", r"\1once more ", text),
     )
-    assert moved(before) == {"mlsysim.solvers.layer"}
+    assert moved() == {"mlsysim.solvers.layer"}
 
 
 def test_an_assumption_beside_code_counts_like_one_above_it(copy: Path) -> None:
-    before = digests()
     line = "return choose(causal_half, 2.0, 4.0) * sequences * seq_len * seq_len * hidden"
     rewrite(
         copy / "solvers" / "flops.py",
         lambda text: text.replace(line, f"{line}  # ASSUME the other half is skipped"),
     )
-    assert moved(before) == {"mlsysim.solvers.flops"}
+    assert moved() == {"mlsysim.solvers.flops"}
     stated = closure("mlsysim.solvers.flops")["mlsysim.solvers.flops"].assumptions
     assert stated == ("the other half is skipped",)
 
@@ -230,16 +231,15 @@ def test_imports_inside_functions_and_relative_ones_are_followed(copy: Path) -> 
 def test_one_look_sees_what_was_there_and_the_next_one_what_is_there(copy: Path) -> None:
     step = copy / "solvers" / "step.py"
     with one_look():
-        before = digests()
+        assert moved() == set()
         rewrite(step, lambda text: text + "\nADDED = 1\n")
-        assert moved(before) == set()
-    assert moved(before) == {"mlsysim.solvers.step"}
+        assert moved() == set()
+    assert moved() == {"mlsysim.solvers.step"}
     with one_look():
-        assert moved(before) == {"mlsysim.solvers.step"}
+        assert moved() == {"mlsysim.solvers.step"}
 
 
 def test_a_new_import_brings_its_module_into_the_closure(copy: Path) -> None:
-    before = digests()
     (copy / "solvers" / "optimizer.py").write_text("X = 1\n", "utf-8")
     rewrite(
         copy / "solvers" / "memory.py",
@@ -247,7 +247,7 @@ def test_a_new_import_brings_its_module_into_the_closure(copy: Path) -> None:
             "__all__ =", "from mlsysim.solvers.optimizer import X as X\n\n__all__ =", 1
         ),
     )
-    assert moved(before) == {"mlsysim.solvers.memory", "mlsysim.solvers.optimizer"}
+    assert moved() == {"mlsysim.solvers.memory", "mlsysim.solvers.optimizer"}
 
 
 def test_the_pinned_versions_of_libraries_that_the_code_imports_count(root: Path) -> None:

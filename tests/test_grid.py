@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlsysim import Models, Scenarios
@@ -36,7 +36,6 @@ def same_bits(results: list[DistributedResult]) -> None:
 
 
 @given(st.lists(any_case, min_size=1, max_size=6))
-@settings(max_examples=40)
 def test_arrays_of_any_layouts_give_the_bits_of_each_alone(found: list[Case]) -> None:
     same_bits([case.solve() for case in found])
 

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlsysim import Scenarios
@@ -103,7 +103,6 @@ def test_with_less_memory_the_state_may_fit_where_the_activations_do_not() -> No
 
 
 @given(depth=st.integers(1, 96), more=st.integers(1, 4))
-@settings(max_examples=25)
 def test_at_any_depth_kinds_add_up_and_a_larger_microbatch_keeps_no_less(
     depth: int, more: int
 ) -> None:

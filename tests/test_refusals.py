@@ -22,7 +22,7 @@ from mlsysim.documents import names
 from mlsysim.errors import MlsysimError
 from mlsysim.solvers import DistributedModel
 from mlsysim.units import quantity
-from tests.conftest import REPOSITORY, vary
+from tests.conftest import REPOSITORY, copy_project, vary
 
 BAD = Path(__file__).parent / "bad" / "scenarios"
 
@@ -167,12 +167,21 @@ BASES = (
 )
 
 
-@pytest.fixture
-def with_bad_files(root: Path) -> Path:
+@pytest.fixture(scope="module")
+def bad_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A root that holds the bad scenarios beside the good ones."""
+    made = copy_project(tmp_path_factory.mktemp("bad") / "root")
     for path in (*BAD.glob("*.toml"), *(REPOSITORY / "scenarios" / f"{b}.toml" for b in BASES)):
-        shutil.copy(path, root / "scenarios")
-    return root
+        shutil.copy(path, made / "scenarios")
+    return made
+
+
+@pytest.fixture
+def with_bad_files(bad_root: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same one in place of the test's own: bad files leave nothing behind in it."""
+    assert root != bad_root
+    monkeypatch.setenv("MLSYSIM_ROOT", str(bad_root))
+    return bad_root
 
 
 def shown(part: object) -> str | None:

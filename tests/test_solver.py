@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from mlsysim.artifacts.canonical import rounded
@@ -14,7 +14,16 @@ from mlsysim.solvers import DistributedResult, pipeline
 from mlsysim.solvers.collectives import group_of
 from mlsysim.solvers.step import stage_ledgers
 from mlsysim.units import is_quantity, quantity, to_si, unit
-from tests.cases import ROUNDING, Case, any_case, cases, fleet_of, model_of, reference_fleet
+from tests.cases import (
+    ROUNDING,
+    Case,
+    any_case,
+    case_of,
+    cases,
+    fleet_of,
+    model_of,
+    reference_fleet,
+)
 from tests.conftest import vary
 
 GRADIENT = {"bf16": 2.0, "fp32": 4.0}
@@ -31,8 +40,21 @@ LEDGER = (
     "optimizer",
 )
 
+BEST = {
+    "link_efficiency": 1.0,
+    "bandwidth_efficiency": 1.0,
+    "oversubscription": 1.0,
+    "half_work": 0.0,
+    "memory_efficiency": 1.0,
+    "overlap_exposure": 0.0,
+}
+
 # The entry that is added after all others.
 BUBBLE = "pipeline_bubble_latency"
+
+
+def bytes_of(result: DistributedResult) -> float:
+    return to_si(result.state_memory) + to_si(result.activation_memory)
 
 
 def stages_of(case: Case) -> pipeline.Stages:
@@ -67,12 +89,16 @@ def test_the_exposed_times_are_never_negative_and_sum_to_the_step_exactly(case: 
 
 
 @given(any_case)
-def test_the_ledger_of_every_stage_adds_up_to_the_same_step_to_the_last_bit(case: Case) -> None:
+def test_the_ledger_of_every_stage_adds_up_to_the_same_step_in_all_but_the_last_bit(
+    case: Case,
+) -> None:
     result = case.solve()
-    ledgers = stage_ledgers(result.inputs)
+    ledgers, end = stage_ledgers(result.inputs), result.ledger.total
     assert ledgers
     for kind, ledger in ledgers.items():
-        assert ledger.total == result.ledger.total, kind
+        # What is at most half of the step is the exact rest of it.
+        off = math.ulp(end) if ledger.bubble > end / 2 else 0.0
+        assert abs(ledger.total - end) <= off, kind
         # The slowest stage waits least, and every other one for what it is less busy.
         assert ledger.bubble >= result.ledger.bubble * (1 - ROUNDING), kind
 
@@ -342,13 +368,47 @@ def test_overlap_is_never_slower_than_none(overlap: str, case: Case) -> None:
     assert with_overlap <= without * (1 + ROUNDING)
 
 
+@example(
+    case=case_of(
+        layers=3,
+        heads=16,
+        kv_heads=4,
+        head_size=32,
+        ffn=256,
+        vocabulary=50257,
+        gated=False,
+        tied=False,
+        biases=False,
+        accelerators=1,
+        node_count=8,
+        hardware=BEST,
+        microbatch_size=1,
+        seq_len=128,
+        efficiency=1.0,
+        tp_size=4,
+        cp_size=1,
+        pp_size=2,
+        v_stages=1,
+        microbatch_count=2,
+        sequence_parallel=False,
+        fused_attention=False,
+        activation_recomputation="none",
+        gradient_precision="bf16",
+        zero_stage=0,
+        stage_split="layers",
+        overlap_comm=False,
+        overlap_tp_comm=False,
+    )
+)
 @given(any_case)
 def test_computing_again_takes_longer_and_keeps_less(case: Case) -> None:
     ways = [case.solve(activation_recomputation=each) for each in ("none", "selective", "full")]
     times = [to_si(each.step_latency_total) for each in ways]
     assert times[0] < times[1] < times[2]
-    kept = [to_si(each.activation_memory) for each in ways]
-    assert kept[0] >= kept[1] >= kept[2] > 0
+    # In all: activations alone may be more if the fullest stage is another one.
+    kept = [bytes_of(each) for each in ways]
+    assert kept[0] >= kept[1] * (1 - ROUNDING)
+    assert kept[1] >= kept[2] * (1 - ROUNDING)
 
 
 @given(any_case)
@@ -384,10 +444,6 @@ def test_attention_work_grows_with_the_sequence_at_equal_tokens(case: Case) -> N
 
 
 # Memory.
-
-
-def bytes_of(result: DistributedResult) -> float:
-    return to_si(result.state_memory) + to_si(result.activation_memory)
 
 
 @given(any_case, st.integers(2, 5))

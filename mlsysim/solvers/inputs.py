@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -101,15 +100,12 @@ class Ledger(NamedTuple):
         return busy
 
     def waiting_until(self, end: float) -> Ledger:
-        """The ledger with the bubble that makes its total `end`, to the last bit.
+        """The ledger with what is left until `end`, rounded once, as its bubble.
 
-        Where more than half of `end` is bubble there may be no such number; then the nearest is.
+        It adds up to `end` to the last bit where at most half of `end` is bubble, because the
+        difference is then exact (Sterbenz's lemma), and elsewhere to one unit in the last place.
         """
-        bubble = end - self.busy
-        for near in (bubble, math.nextafter(bubble, 0.0), math.nextafter(bubble, math.inf)):
-            if self.busy + near == end:
-                return self._replace(bubble=near)
-        return self._replace(bubble=bubble)
+        return self._replace(bubble=end - self.busy)
 
 
 class Memory(NamedTuple):

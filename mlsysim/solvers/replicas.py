@@ -13,7 +13,7 @@ __all__ = ["over_replicas", "stage_kinds"]
 
 
 def over_replicas(
-    x: Inputs, parts_of: Parts, stages: pipeline.Stages
+    x: Inputs, parts_of: Parts, stages: pipeline.Stages, slowest: Number
 ) -> tuple[Number, Number, Number]:
     """Seconds of the optimizer, of the exposed and of the hidden part of the replicas' collectives.
 
@@ -21,6 +21,7 @@ def over_replicas(
     weights are gathered again, behind the first forward pass. Stage 2 keeps no whole gradients, so
     every microbatch reduces its own; stage 3 keeps no whole weights, so every microbatch gathers
     them twice (Rajbhandari et al. 2020). The stages end one after the other, the first stage last.
+    `slowest` is the slot of the slowest stage, which the others wait for in every microbatch.
     """
     layer, head, bandwidth = parts_of.layer, parts_of.head, parts_of.bandwidth
     replicas = x.data * x.context
@@ -31,8 +32,9 @@ def over_replicas(
     waves = choose(interleaved, smaller(x.pipeline, x.microbatches), 1)
     waves_back = choose(x.zero_stage >= 2, 1, waves)
     waves_front = choose(x.zero_stage >= 3, 1, waves)
-    more_gradients = choose(x.zero_stage >= 2, x.microbatches - 1.0, 0.0)
-    more_weights = choose(x.zero_stage >= 3, x.microbatches - 1.0, 0.0)
+    others = x.microbatches - 1.0
+    more_gradients = choose(x.zero_stage >= 2, others, 0.0)
+    more_weights = choose(x.zero_stage >= 3, others, 0.0)
     exposed: Number = 0.0
     longest: Number = 0.0
     largest: Number = 0.0
@@ -42,7 +44,6 @@ def over_replicas(
         weights = _gathered(x, memory.WEIGHT_BYTES * parameters, choose(sharded, 1.0, 0.0))
         parts = larger(choose(interleaved, x.interleaving, layers), 1)
         free = 1.0 - 1.0 / parts
-        back = layers * layer.backward_pass + head_share * (2.0 / 3.0 * head)
         window_back = layer.backward_window.repeated(layers, head_share * (2.0 / 3.0 * head))
         window_front = layer.forward_window.repeated(layers, head_share * (head / 3.0))
         # What is gathered in the backward pass shares wires and window with what is reduced.
@@ -53,11 +54,15 @@ def over_replicas(
         )
         last = window_back.repeated(waves_back * free)
         first = window_front.repeated(waves_front * free)
+        # A stage that is faster than the slowest has its wires free while it waits for that one.
+        waits = slowest - (layers * layer.total + head_share * head)
+        beyond = more_gradients * _beyond(x, load, window_back) + more_weights * _beyond(
+            x, weights, window_front
+        )
         left = (
             pipeline.exposed_reduction(*load, last, parts, ended, overlap=x.overlap_data)
             + pipeline.exposed_reduction(*weights, first, parts, 0.0, overlap=x.overlap_data)
-            + more_gradients * _beyond(x, load, window_back)
-            + more_weights * _beyond(x, weights, window_front)
+            + choose(x.overlap_data, larger(beyond - others * waits, 0.0), beyond)
         )
         loads, gathers = load[0] + load[1], weights[0] + weights[1]
         every = loads * (1.0 + more_gradients) + gathers * (1.0 + more_weights)
@@ -65,7 +70,7 @@ def over_replicas(
         exposed = larger(exposed, choose(present, left, 0.0))
         longest = larger(longest, choose(present, every, 0.0))
         largest = larger(largest, choose(present, parameters, 0.0))
-        ended = ended + count * back / x.interleaving
+        ended = ended + count * window_back.whole / x.interleaving
     shards = choose(sharded, replicas, 1)
     update = kernels.optimizer_moved_bytes(largest / shards, x.gradient_bytes) / bandwidth
     return update, exposed, larger(longest - exposed, 0.0)

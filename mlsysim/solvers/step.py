@@ -52,7 +52,7 @@ def times(x: Inputs) -> tuple[Ledger, Number, Number]:
     bubble = pipeline.bubble_time(
         total + x.pipeline * parts.hand_over, slowest + parts.hand_over, x.interleaving
     )
-    optimizer, data_exposed, data_hidden = over_replicas(x, parts, stages)
+    optimizer, data_exposed, data_hidden = over_replicas(x, parts, stages, slowest)
     ledger = _ledger(x, parts, layers, has_head, bubble, data_exposed, optimizer)
     hidden = x.microbatches * layers * layer.exchange_hidden
     return ledger, data_hidden, hidden
@@ -61,8 +61,9 @@ def times(x: Inputs) -> tuple[Ledger, Number, Number]:
 def stage_ledgers(x: Inputs) -> dict[str, Ledger]:
     """The ledger of a stage of each kind: what it is busy with, and as `bubble` what it waits.
 
-    Each adds up to the step, to the last bit. Kinds: first, interior_more (a layer more than the
-    other interior stages), interior, and last; a kind of which there is no stage is left out.
+    Each adds up to the step, to one unit in the last place. Kinds: first, interior_more (a layer
+    more than the other interior stages), interior, and last; a kind of which there is no stage is
+    left out.
     """
     parts, stages, step_ledger = parts_of(x), _stages(x), times(x)[0]
     kinds = (
