@@ -233,6 +233,8 @@ def _text(node: object) -> str:
         body = fields.get("body")
         if isinstance(body, list) and _is_docstring(body) and not _prints_docstring(node):
             fields["body"] = body[1:]
+        if isinstance(node, ast.JoinedStr):  # of f"{x:{y}}" Python 3.12 tells an empty text more
+            fields["values"] = [each for each in node.values if not _is_empty(each)]
         inner = "".join(
             f" {name}:{_text(value)}"
             for name, value in fields.items()
@@ -242,6 +244,10 @@ def _text(node: object) -> str:
     if isinstance(node, list):
         return "[" + "".join(map(_text, node)) + "]"
     return ascii(node)
+
+
+def _is_empty(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == ""
 
 
 def _is_docstring(body: list[ast.stmt]) -> bool:
