@@ -55,9 +55,9 @@ chromium:
 	  exit 1; \
 	fi
 
-quick: .venv/project.stamp ## the tests that take milliseconds: all but those that execute chapters or lay out pages
+quick: .venv/project.stamp ## the tests that take milliseconds: all but those that execute chapters, lay out pages or start a process
 	$(in_venv) pytest --numprocesses auto --ignore tests/browser --ignore tests/pipeline \
-	  -m "not page and not print"
+	  -m "not slow and not print"
 
 bench: .venv/project.stamp ## start-up, no-op, solver and book times beside their goals
 	$(in_venv) python tests/bench.py

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -57,24 +58,38 @@ SCENARIOS = (
     "DenseLLMReplicaA100",
 )
 
-# What executes a chapter or lays out pages takes seconds, and `make quick` leaves it out.
-PAGE_CALLS = {"build", "command", "execute", "execute_all", "lay_out", "run_sphinx"}
+# What executes a chapter, lays out pages or starts a process takes seconds, and `make quick` leaves
+# it out.
+SLOW_CALLS = {"build", "command", "execute", "execute_all", "lay_out", "run_sphinx", "subprocess"}
 
 D = TypeVar("D", bound=Declared)
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark a test that calls such a function, or a fixture that does, so that none is forgotten."""
+    """Mark a test that calls such a function, by itself, a fixture or a function of the tests."""
     if isinstance(item, pytest.Function):
         fixtures = item._fixtureinfo.name2fixturedefs.values()
-        functions = [item.function, *(made[-1].func for made in fixtures)]
-        if any(
-            PAGE_CALLS & {*each.__code__.co_names}
-            for each in functions
-            if hasattr(each, "__code__")
-        ):
-            item.add_marker("page")
+        if any(map(_is_slow, (item.function, *(made[-1].func for made in fixtures)))):
+            item.add_marker("slow")
+
+
+@cache
+def _is_slow(function: Any) -> bool:
+    """Whether a function, or one of the tests that it leads to, calls what is slow."""
+    todo, seen = [function], set[int]()
+    while todo:
+        code = getattr(each := todo.pop(), "__code__", None)
+        if code is None or id(code) in seen:
+            continue
+        seen.add(id(code))
+        inner = [part for part in code.co_consts if hasattr(part, "co_names")]
+        names = {name for part in (code, *inner) for name in part.co_names}
+        if names & SLOW_CALLS:
+            return True
+        called = [each.__globals__.get(name) for name in names]
+        todo += [f for f in called if str(getattr(f, "__module__", "")).startswith("tests.")]
+    return False
 
 
 @pytest.hookimpl(wrapper=True)

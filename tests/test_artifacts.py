@@ -112,9 +112,9 @@ def test_every_scenario_is_published_and_nothing_else_is() -> None:
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_every_published_artifact_is_what_its_scenario_makes_now(name: str) -> None:
+def test_every_published_artifact_is_certified_and_written_in_the_one_way(name: str) -> None:
+    # That its scenario makes it now, `mlsysim verify` says for all, before the tests.
     found = (REPOSITORY / "results" / "scenarios" / f"{name}.json").read_bytes()
-    assert [done.verdict for done in verify([name])] == ["identical"]
     assert canonical.dumps(json.loads(found)).encode() == found
     assert judge(name, read_lock()).reasons == ()
 
