@@ -352,6 +352,17 @@ It is {claim}`all but small if step.state_per_gpu > 40 GB and step.precision is 
 """
 
 
+def test_a_chapter_that_is_a_draft_says_so_in_a_box(book: Path) -> None:
+    write(book, TABLE, PAGE + "\nTODO: the end.\n")
+    assert build(book) == ""
+    page = (book / "build/book/01_small.html").read_text("utf-8")
+    box = re.search(r'<div class="warning draft admonition">(.*?)</div>', page, re.DOTALL)
+    assert box
+    assert '<p class="admonition-title">Draft</p>' in box[1]
+    assert "TODO stands in chapters/01_small.md" in box[1]
+    assert page.count("<h1") == 1
+
+
 def test_the_page_shows_every_quote_where_it_stands(built: Path) -> None:
     html = (built / "build" / "book" / "01_small.html").read_text(encoding="utf-8")
     key = "DenseLLMPretrainingStep.state_per_gpu"

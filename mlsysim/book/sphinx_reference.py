@@ -173,7 +173,8 @@ def _draft(page: str) -> nodes.Node | None:
         return None
     said = f"TODO stands in {file}, line {', '.join(lines)}. Nothing of this is published."
     box = nodes.admonition("", nodes.title("", "Draft"), classes=["warning", "draft"])
-    return box + nodes.paragraph("", said)
+    box += nodes.paragraph("", said)
+    return box
 
 
 def renumbered(_app: Sphinx, env: BuildEnvironment) -> list[str]:
