@@ -181,7 +181,14 @@ def _book_code() -> dict[str, str]:
         "mlsysim.book.host",
     )
     found = {name: each.digest for name, each in modules.items()}
-    return found | {"requirements.lock": _digest_of(paths.requirements())}
+    return found | {"requirements.lock": _pinned()}
+
+
+def _pinned() -> str:
+    """A digest of the pinned libraries, whatever is said about them in comments."""
+    path = paths.requirements()
+    lines = files.text(path).splitlines() if path.is_file() else []
+    return digest([" ".join(each.split()) for line in lines if (each := line.partition("#")[0])])
 
 
 def _digest_of(path: Path) -> str:
@@ -372,7 +379,7 @@ def page_key() -> str:
         {
             "files": {paths.shown(path): _digest_of(path) for path in sources.known()},
             "code": [[name, each.digest] for name, each in modules.items()],
-            "requirements": _digest_of(paths.requirements()),
+            "requirements": _pinned(),
             "drafts": drafts.drafts(),
         }
     )

@@ -79,7 +79,7 @@ def text(path: Path, *, most: int = bounds.WRITTEN, mark: bool = False) -> str:
     `mark` a byte-order mark stays.
     """
     try:
-        with path.open("rb") as opened:
+        with open(path, "rb", opener=_never_waiting) as opened:
             data = opened.read(most + 1)
     except OSError as error:
         raise unusable(path, f"cannot be read: {error.strerror}") from None
@@ -93,6 +93,11 @@ def text(path: Path, *, most: int = bounds.WRITTEN, mark: bool = False) -> str:
     if found.startswith("\ufeff") and not mark:
         raise unusable(path, "begins with a byte-order mark; save it without")
     return found.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _never_waiting(path: str, flags: int) -> int:
+    """A pipe in place of a file is empty, where opening it would wait for somebody to write."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def toml(path: Path) -> dict[str, Any]:

@@ -15,6 +15,9 @@ __all__ = ["Output", "has_outputs", "output", "outputs"]
 
 T = TypeVar("T")
 
+# Units in which a whole number is a count and needs no quantity.
+_COUNTED = ("tok", "seq", "param")
+
 
 class Output(Generic[T]):
     """A property, computed once per object, whose value is always in `unit`, as it is published.
@@ -70,7 +73,7 @@ class Output(Generic[T]):
             return self._in_unit(value, place)
         if not self.unit and (isinstance(value, (bool, int, float, str)) or has_outputs(value)):
             return value
-        if self.unit and type(value) is int:  # a count, such as tokens
+        if self.unit in _COUNTED and type(value) is int:
             return value
         declared = f"in {self.unit}" if self.unit else "without a unit"
         expected = "a quantity" if self.unit else "a number, a word, or true or false"

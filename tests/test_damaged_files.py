@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -47,6 +48,7 @@ def _other(path: Path, data: bytes) -> None:
 
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "missing": lambda path: path.unlink(),
+    "empty": lambda path: _other(path, b""),
     "a folder": lambda path: (path.unlink(), path.mkdir()),
     "a link in a circle": lambda path: (path.unlink(), path.symlink_to(path.name)),
     "no text": lambda path: _other(path, path.read_bytes() + b"\n\xff\xfe\n"),
@@ -172,6 +174,14 @@ def test_a_registry_entry_that_cannot_be_read_is_told_by_its_file(registry: Path
     DAMAGE["a link in a circle"](entry)
     with pytest.raises(InputError, match=r"hardware/H100_SXM\.toml: cannot be read: Too many"):
         document("Hardware.H100_SXM")
+
+
+def test_a_pipe_in_place_of_a_file_keeps_nobody_waiting(root: Path) -> None:
+    path = root / "scenarios/DenseLLMReplica.toml"
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(InputError, match="kind is missing"):
+        document("Scenarios.DenseLLMReplica")
 
 
 @pytest.mark.parametrize("size", [bounds.TOML, 10 * bounds.TOML])

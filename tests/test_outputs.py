@@ -78,6 +78,7 @@ def price() -> Quantity:
     ("text", "returned", "told"),
     [
         ("tok/s", price(), "Run.rate: returned 3 tok/USD, and is declared in tok/s"),
+        ("h", 5, "Run.rate: returned 5, and is declared in h: expected a quantity"),
         ("", price(), "Run.rate: returned 3 tok/USD, and is declared without a unit"),
         ("s", {"a": Q("1 s"), "b": Q("1 B")}, "Run.rate.b: returned 1 B, and is declared in s"),
         ("s", 7.7, "Run.rate: returned 7.7, and is declared in s: expected a quantity"),

@@ -63,9 +63,12 @@ def source(chapter: str) -> str:
     """The text of a page in chapters/.
 
     Raises InputError with ``chapters/x.md:LINE`` for a byte-order mark, and for invisible
-    characters that some of the tools that read a chapter take for the end of a line.
+    characters that some of the tools that read a chapter take for the end of a line; and for a page
+    that is empty, which Sphinx cannot lay out.
     """
     text = files.text(paths.chapters() / f"{chapter}.md", mark=True)
+    if not text.strip():
+        raise InputError(f"chapters/{chapter}.md: empty; begin with # TITLE, or remove the file")
     if found := _INVISIBLE.search(text):
         line = text.count("\n", 0, found.start()) + 1
         raise InputError(
