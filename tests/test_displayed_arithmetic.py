@@ -126,6 +126,7 @@ def test_what_follows_is_seen_and_accepted(line: str) -> None:
         (r"$2 \times <eight> = 16 = <eight> + 9$", "17"),
         ("So <eight> × 2 = 17 and more.", "16"),
         ("So <eight> × 2 = 17 of them.", "16"),
+        ("So <eight> × 2 = 17 and 3 more.", "16"),
         ("So <eight> × 2 = 17 or less.", "16"),
         (r"It is <price> × 24 h = \$73 in all.", "give $72;"),
         (r"It is <price> × 24 h × 1,000 = \$73k.", "give $72 thousand;"),

@@ -25,14 +25,15 @@ _ABOUT = Fraction(5, 100)  # by which the two sides of ≈ may differ beyond wha
 _MOST = 400  # tokens of a side
 _DASHES = ("-", "\N{HYPHEN}", "\N{NON-BREAKING HYPHEN}", "\N{EN DASH}", "\N{MINUS SIGN}")
 # Words beside a sentence's arithmetic that take part in it: half of 3 × 4 = 6. Behind a result, as
-# in = 6 of them, a common word takes part only if a number follows: = 6 to 8, = 6 and a half.
+# in = 6 of them, a common word takes part only before a number: = 6 to 8, = 6 and a half.
 _PART_BEFORE = re.compile(
     r"(?:of|times|by|plus|minus|than|to|over|per|twice|half|double|from|and)$", re.I
 )
 _PART_AFTER = re.compile(r"(?:times|per|of|plus|minus|more|less|an?|each|and|to|or)\b", re.I)
 _RESULT_GOES_ON = re.compile(
     r"(?:times|per|plus|minus|an?|each|(?:thousand|[mbtr]+illion)s?)\b|(?:more|less)\s+than\b"
-    r"|(?:of|less|and|to|or)\s+(?:[\d$½¼¾]|\{quote\}|(?:an?\s+)?(?:half|third|quarter)\b)",
+    r"|(?:of|less|to|or)\s+(?:[\d$½¼¾]|\{quote\})"
+    r"|and\s+(?:\d+/|[½¼¾]|(?:an?|one|two|three)\s+(?:half|third|quarter)s?\b)",
     re.I,
 )
 
