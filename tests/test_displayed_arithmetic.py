@@ -20,6 +20,7 @@ from mlsysim.book.formulas import displays, one_line
 from mlsysim.book.pages import Page, pages, write_records
 from mlsysim.book.quotes import Printed
 from mlsysim.book.scanner import ROLE
+from mlsysim.book.typed_numbers import typed_numbers
 from mlsysim.errors import MlsysimError
 from mlsysim.numbers import format_number, with_unit
 from mlsysim.units import convert
@@ -48,6 +49,7 @@ VALUES: dict[str, tuple[float, str, str, str]] = {
     "rate": (989.4, "TFLOP/s", "TFLOP/s", ".1f"),
     "peak": (3422.28, "s", "s", ",.0f"),
     "tiny": (2.5e-7, "s", "s", ".1e"),
+    "brief": (1.25e-5, "s", "us", ".1f"),
     "word": (0.0, "word", "", ""),
 }
 
@@ -122,6 +124,28 @@ def test_what_follows_is_seen_and_accepted(line: str) -> None:
         (r"$<eight> \times 2 = 17$", "16"),
         (r"$<eight>\,\mathrm{s} \times 2 = 17\,\mathrm{s}$", "16"),
         (r"$2 \times <eight> = 16 = <eight> + 9$", "17"),
+        ("So <eight> × 2 = 17 and more.", "16"),
+        ("So <eight> × 2 = 17 of them.", "16"),
+        ("So <eight> × 2 = 17 and 3 more.", "16"),
+        ("So <eight> × 2 = 17 or less.", "16"),
+        (r"It is <price> × 24 h = \$73 in all.", "give $72;"),
+        (r"It is <price> × 24 h × 1,000 = \$73k.", "give $72 thousand;"),
+        (r"It is <price> × 2 = \$7.00/h.", "give $6/h;"),
+        (r"$<price> \times 24\,\mathrm{h} = \$73$", "give $72;"),
+        ("So <brief> × 8 = 110 \N{GREEK SMALL LETTER MU}s.", "100"),
+        (r"$<brief> \times 8 = 110\,\mathrm{\mu s}$", "100"),
+        (r"$<brief> \times 8 = 110\,\mu\mathrm{s}$", "100"),
+        (r"$2 <save> = 62\,\mathrm{s}$", "60"),
+        (r"$\frac{1}{2} <save> = 16\,\mathrm{s}$", "15"),
+        (r"$\frac12 <save> = 16\,\mathrm{s}$", "15"),
+        (r"$(1 + 1) <save> = 62\,\mathrm{s}$", "60"),
+        (r"$<eight> \times 2 = \boxed{17}$", "16"),
+        (r"$\boxed{<eight> \times 2 = 17}$", "16"),
+        (r"$\mathbf{<eight>} \times 2 {=} \textcolor{red}{\mathbf{17}}$", "16"),
+        (r"$\displaystyle <eight> \times 2 = 17$", "16"),
+        (r"$\small <eight> \times 2 = \text{17}$", "16"),
+        (r"$\mathrm{<save>} \times 2 = \text{62 s}$", "60"),
+        (r"$<save> \times 2 = 62{.}0\,\mathrm{s}$", "60"),
     ],
 )
 def test_what_does_not_follow_is_told_with_what_does(line: str, given: str) -> None:
@@ -171,6 +195,19 @@ def test_units_of_different_kinds_are_told() -> None:
         "From <eight> = 2 × 5 of them it is so.",
         "It holds <eight> × 3 = 20 per node, and 5 = <eight> in another count.",
         "The price fell (<eight> × 2 = 15 a day).",
+        "7\N{EN DASH}9 × <eight> = 56\N{EN DASH}72",
+        "7 \N{EN DASH} 9 × <eight> = 56 \N{EN DASH} 72",
+        "17\N{MINUS SIGN}2 × <eight> = 1",
+        "So <eight> × 2 = 15\N{EN DASH}17.",
+        "So <eight> × 2 = 15 to 17, or <eight> × 2 = 15 and a half.",
+        "So <eight> × 2 = 50 % of 32, or <eight> × 2 = 16.5 million.",
+        "In step 2 <save> = 30 s.",
+        r"$1 / 2 <save> = 15\,\mathrm{s}$",  # half of it, or one by two of it
+        r"$<save> \times 2 = 62\,s$",  # a symbol or seconds
+        r"$<eight>\mathbf{8} = 88$",
+        r"$\begin{aligned} n &= 2 & <save> &= 30\,\mathrm{s} \end{aligned}$",
+        r"$2 <save> = 60\,\mathrm{s}$",
+        r"It is <price> × 24 h = \$72 in all, and <price> × 2 = \$6 an hour.",
         "$((((9^{24})^{24})^{24})^{24})^{24} = <eight>$",
         f"$<eight> = {'9' * 5000}$",
         f"${'(' * 300}<eight>{')' * 300} = 9$",
@@ -220,6 +257,11 @@ def test_a_result_that_is_printed_from_the_exact_inputs_is_never_refused(
     page = f"So {text}." if prose else f"${text}$"
     (equation,) = equations(page, specs.__getitem__)
     assert equation.wrong == ""
+
+
+def test_a_typed_number_with_its_point_in_braces_is_seen() -> None:
+    (number,) = typed_numbers("It takes $7{.}73$ s.")
+    assert (number.value, number.unit, number.grouped) == (Fraction("7.73"), "s", False)
 
 
 STEP = "{quote}`step.step_time as .2f`"

@@ -12,25 +12,28 @@ __all__ = ["value_of"]
 _HIGHEST = 24  # power
 
 
-def value_of(part: list[Token]) -> Interval:
-    r"""The value of one side of an equation.
+def value_of(part: list[Token], *, math: bool) -> Interval:
+    r"""The value of one side of an equation, of a formula or of a sentence.
+
+    In a formula a number, a fraction or a bracket before a quote multiplies it.
 
     >>> from mlsysim.book.arithmetic_tokens import tokens
     >>> side = tokens("\\frac{1 + 2}{4}\\,\\mathrm{ms} \\times 8", lambda _: None, math=True)
-    >>> value_of(side).shown("ms")
+    >>> value_of(side, math=True).shown("ms")
     '6\xa0ms'
 
     Raises ArithmeticError if it is no plain arithmetic: a letter, a function, two numbers side by
     side, a sum of different kinds.
     """
-    return _Reader(part).whole()
+    return _Reader(part, math=math).whole()
 
 
 class _Reader:
     """One reading; each method reads one level of precedence."""
 
-    def __init__(self, part: list[Token]) -> None:
+    def __init__(self, part: list[Token], *, math: bool) -> None:
         self.part = part
+        self.math = math
         self.at = 0
 
     def whole(self) -> Interval:
@@ -61,20 +64,24 @@ class _Reader:
 
     def _product(self) -> Interval:
         value = self._factor()
+        divided = False
         while True:
             if sign := self._take("operator", "*", "/"):
+                divided = sign == "/"
                 other = self._factor()
                 value = value * other if sign == "*" else value / other
-            elif self._multiplies():
+            elif self._multiplies(divided=divided):
                 value = value * self._factor()
             else:
                 return value
 
-    def _multiplies(self) -> bool:
-        """Whether a bracket, a fraction or a root follows, without a sign."""
+    def _multiplies(self, *, divided: bool) -> bool:
+        """Whether a bracket, a fraction, a root or a quote follows, without a sign."""
         token, before = self._next(), self.part[self.at - 1]
         if not token or token.text == "^":
             return False
+        if token.kind == "quote":  # not in a sentence, as step 2 <time>, nor in 1 / 2 <time>
+            return self.math and not divided and before.kind != "quote"
         mixed = before.kind == "number" and token.text.endswith("frac")  # as in 3 1/2
         return token.kind in ("open", "function") and not mixed
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlsysim import units
+from mlsysim.book.formulas import bare
 from mlsysim.book.printed_values import Interval, of_quote, typed
 from mlsysim.book.quotes import Printed
 from mlsysim.book.scanner import ROLE
@@ -15,9 +16,11 @@ from mlsysim.errors import UnitError
 
 __all__ = ["Token", "tokens"]
 
-_NUMBER = r"(?:\d{1,3}(?:(?:\{,\}|,)\d{3})+|\d+)(?:\.\d+)?(?![\d.]*\d)"
+_NUMBER = r"(?:\d{1,3}(?:(?:\{,\}|,)\d{3})+|\d+)(?:(?:\.|\{\.\})\d+)?(?![\d.]*\d)"
 _LONGEST = 40  # digits of a number that anybody reads
-_UNIT = r"%|[A-Za-zµ][A-Za-z]*(?:/[A-Za-z]+)*"
+_UNIT = r"%|[A-Za-zµμ][A-Za-z]*(?:/[A-Za-z]+)*"
+_MU = r"\\(?:up|text)?mu(?![A-Za-z])\s*|[µμ]\s*"
+_MONEY = {"": "USD", "USD": "USD", "k": "kUSD", "M": "MUSD", "B": "GUSD"}
 _SIGNS = r"""
   | (?P<equal>=)
   | (?P<about>\\approx(?![A-Za-z])|≈)
@@ -25,12 +28,13 @@ _SIGNS = r"""
 """
 _MATH = re.compile(
     rf"""
-    (?P<skip>\s+|\\[,;:!\s]|~|&|\{{\}}|\\(?:left|right|[bB]igg?[lrm]?)(?![A-Za-z])
+    (?P<skip>\s+|\\[,;:!>\s]|~|\{{\}}|\\(?:left|right|[bB]igg?[lrm]?)(?![A-Za-z])
        |\\(?:begin|end)\{{(?:aligned|gathered|split|align\*?|equation\*?)\}})
   | (?P<newline>\\\\)
+  | (?P<align>&)
   | (?P<end>\\q?quad(?![A-Za-z])|[,;.])
-  | (?P<number>{_NUMBER})
-  | (?P<unit>\\(?:mathrm|text|textrm)\{{(?P<word>[^{{}}]*)\}}|\\?%)
+  | (?P<number>(?:(?<=frac)|(?<=frac\d))\d|(?P<money>\\\$\s*)?{_NUMBER})
+  | (?P<unit>(?P<mu>{_MU})?\\(?:mathrm|text|textrm)\{{(?P<word>[^{{}}]*)\}}|\\?%)
   | (?P<function>\\[dt]?frac|\\sqrt(?!\[)|\^)
   | (?P<operator>\\(?:times|cdot|div)(?![A-Za-z])|[*/+×·÷−-])
   | (?P<open>[(\[{{]|\\l(?:floor|ceil|brace))
@@ -43,7 +47,8 @@ _MATH = re.compile(
 _PROSE = re.compile(
     rf"""
     (?P<skip>\s+)
-  | (?P<number>(?<![\w.]){_NUMBER})(?:[ \u00a0]?(?P<unit>{_UNIT})(?!\w))?
+  | (?P<number>(?<![\w.])(?P<money>\$)?{_NUMBER})
+      (?:[ \u00a0]?(?P<unit>{_UNIT}|(?(money)/[A-Za-z]+|(?!)))(?!\w))?
   | (?P<operator>[×·÷*+]|(?<=\s)[−-](?=\s)|/)
   | (?P<open>\()
   | (?P<close>\))
@@ -59,6 +64,7 @@ _OPERATORS = {
     **dict.fromkeys(("-", "−"), "-"),
     "+": "+",
 }
+_VALUES = {"quote", "number", "unit", "function", "open", "close", "other"}
 _WORDS = {
     **dict.fromkeys(("tok", "token", "tokens"), "tok"),
     **dict.fromkeys(("seq", "sequence", "sequences"), "seq"),
@@ -70,6 +76,9 @@ _WORDS = {
     **dict.fromkeys(("day", "days"), "d"),
     "\\%": "%",
 }
+
+
+_GAP = re.compile(r"\\[,;: ]|~")
 
 
 @dataclass(frozen=True)
@@ -96,6 +105,7 @@ def tokens(text: str, resolve: Callable[[str], Printed], *, math: bool) -> list[
     'other number operator number equal number'
     """
     found: list[Token] = []
+    text = bare(text) if math else text
     at = 0
     while at < len(text):
         if role := ROLE.match(text, at):
@@ -107,26 +117,49 @@ def tokens(text: str, resolve: Callable[[str], Printed], *, math: bool) -> list[
         at = match.end() if match else at + 1
         if match and match.lastgroup != "skip" and not match["skip"]:
             found += _tokens(match, math=math)
-    return _joined(found)
+    return _joined(_columns(found))
 
 
 def _tokens(match: re.Match[str], *, math: bool) -> list[Token]:
-    kind = next(name for name, part in match.groupdict().items() if part and name != "word")
+    kind = next(
+        name
+        for name, part in match.groupdict().items()
+        if part and name not in ("money", "mu", "word")
+    )
     text, start, end = match[kind], match.start(), match.end()
     if kind == "number":
-        digits = text.replace("{,}", "")
+        money = match["money"] or ""
+        digits = text.removeprefix(money).replace("{,}", "").replace("{.}", ".")
         if len(digits) > _LONGEST:
             return [Token("other", text, start, end)]
         unit = "" if math else _unit(match["unit"] or "")
+        if money:
+            unit = "USD" if math else _money(match["unit"] or "")
         if not math and match["unit"] and not unit:  # a word, such as layers
             word = Token("other", match["unit"], match.start("unit"), end)
-            return [Token(kind, text, start, match.end(kind), typed(digits)), word]
+            if money and word.text.startswith("/"):  # per something unknown
+                return [Token("other", text, start, end)]
+            known = typed(digits, "USD" if money else "")
+            return [Token(kind, text, start, match.end(kind), known), word]
         return [Token(kind, text, start, end, typed(digits, unit))]
     if kind == "unit":
-        unit = _unit(match["word"] if match["word"] is not None else text)
+        label = match["word"] if match["word"] is not None else text
+        unit = _unit(("µ" if match["mu"] else "") + re.sub(_MU, "µ", label))
+        if not unit and any(sign.isdigit() for sign in label):  # set as text: 7.73 s
+            inside = [each for each in _PROSE.finditer(_GAP.sub(" ", label)) if not each["skip"]]
+            read = [token for each in inside for token in _tokens(each, math=False)]
+            return [replace(token, start=start, end=end) for token in read]
         return [Token("unit", text, start, end, typed("1", unit)) if unit
                 else Token("other", text, start, end)]  # fmt: skip
     return [Token(kind, _OPERATORS.get(text, text), start, end)]
+
+
+def _money(word: str) -> str:
+    """The unit of an amount in dollars with a word behind it: M, k/h or /h; of others USD."""
+    size, _, per = word.partition("/")
+    if size not in _MONEY:
+        return ""
+    return _unit(f"{_MONEY[size]}/{per}" if per else _MONEY[size])
 
 
 def _unit(word: str) -> str:
@@ -136,6 +169,17 @@ def _unit(word: str) -> str:
     with suppress(UnitError):
         return units.unit_text(units.unit(word))
     return ""
+
+
+def _columns(found: list[Token]) -> list[Token]:
+    """With ends where columns part; a mark beside a sign only aligns it."""
+    kept: list[Token] = []
+    for token, after in zip(found, [*found[1:], None], strict=True):
+        if token.kind != "align":
+            kept.append(token)
+        elif kept and after and {kept[-1].kind, after.kind} <= _VALUES:
+            kept.append(Token("end", token.text, token.start, token.end))
+    return kept
 
 
 def _joined(found: list[Token]) -> list[Token]:

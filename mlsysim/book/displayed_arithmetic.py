@@ -23,11 +23,19 @@ __all__ = ["Equation", "equations"]
 
 _ABOUT = Fraction(5, 100)  # by which the two sides of ≈ may differ beyond what rounding allows
 _MOST = 400  # tokens of a side
-# Words beside a sentence's arithmetic that take part in it: half of 3 × 4 = 6.
+_DASHES = ("-", "\N{HYPHEN}", "\N{NON-BREAKING HYPHEN}", "\N{EN DASH}", "\N{MINUS SIGN}")
+# Words beside a sentence's arithmetic that take part in it: half of 3 × 4 = 6. Behind a result, as
+# in = 6 of them, a common word takes part only before a number: = 6 to 8, = 6 and a half.
 _PART_BEFORE = re.compile(
     r"(?:of|times|by|plus|minus|than|to|over|per|twice|half|double|from|and)$", re.I
 )
 _PART_AFTER = re.compile(r"(?:times|per|of|plus|minus|more|less|an?|each|and|to|or)\b", re.I)
+_RESULT_GOES_ON = re.compile(
+    r"(?:times|per|plus|minus|an?|each|(?:thousand|[mbtr]+illion)s?)\b|(?:more|less)\s+than\b"
+    r"|(?:of|less|to|or)\s+(?:[\d$½¼¾]|\{quote\})"
+    r"|and\s+(?:\d+/|[½¼¾]|(?:an?|one|two|three)\s+(?:half|third|quarter)s?\b)",
+    re.I,
+)
 
 
 @dataclass(frozen=True)
@@ -95,7 +103,7 @@ def _in_display(display: Display, printed: Callable[[str], Printed]) -> Iterator
                 if part.kind == "barrier":
                     last, about = None, False
                 continue
-            side = _side(part) if display.math else _side_of_prose(part, display.text)
+            side = _side(part, math=True) if display.math else _side_of_prose(part, display.text)
             if side is None:
                 continue
             computed = last and not (last.alone and side.alone)
@@ -156,12 +164,12 @@ def _chains(found: list[Token]) -> Iterator[list[list[Token] | Token]]:
     yield [*chain, side]
 
 
-def _side(part: list[Token]) -> _Side | None:
+def _side(part: list[Token], *, math: bool) -> _Side | None:
     """A side of an equation; None if it is no plain arithmetic."""
     if not part or len(part) > _MOST:
         return None
     try:
-        known = value_of(part)
+        known = value_of(part, math=math)
     except (ArithmeticError, RecursionError, ValueError):
         return None
     quoted = any(token.kind == "quote" for token in part)
@@ -180,15 +188,26 @@ def _side_of_prose(part: list[Token], text: str) -> _Side | None:
     if at and after_sign and before_sign:
         return None
     if at:
+        if _is_range(part, at[0] if after_sign else at[-1]):
+            return None
         part = part[: at[0]] if after_sign else part[at[-1] + 1 :]
-    side = _side(part)
+    side = _side(part, math=False)
     if side is None:
         return None
     if not after_sign and _PART_BEFORE.search(text[: side.start].rstrip()):
         return None
-    if not before_sign and _PART_AFTER.match(text[side.end :].lstrip()):
+    after = text[side.end :].lstrip()
+    goes_on = _RESULT_GOES_ON if side.alone and side.known.unit != "%" else _PART_AFTER
+    if not before_sign and goes_on.match(after):
         return None
     return side
+
+
+def _is_range(part: list[Token], at: int) -> bool:
+    """Whether a dash between two numbers stands there: 7–8."""
+    around = part[max(at - 1, 0) : at + 2]
+    ends = [token.kind in ("number", "quote") for token in (around[0], around[-1])]
+    return part[at].text in _DASHES and len(around) == 3 and all(ends)
 
 
 def _shown(text: str, printed: Callable[[str], Printed]) -> str:

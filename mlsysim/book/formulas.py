@@ -9,22 +9,34 @@ from typing import Any
 
 from mlsysim.book.scanner import MARK, VERBATIM, after_options, parser
 
-__all__ = ["Display", "displays", "one_line"]
+__all__ = ["Display", "bare", "displays", "one_line"]
 
 _DIRECTIVE = re.compile(r"\{([\w:.-]+)\}(.*)")
 _SIGNS = ("=", "≈", "\\approx")
 _BRACKETS = {"lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈", "rceil": "⌉"}
 # Signs in place of commands, and nothing in place of what only sets a formula.
 _SHOWN = [
+    (re.compile(r"\\(?:up|text)?mu(?![A-Za-z])\s*"), "µ"),
     (re.compile(r"\\(?:mathrm|text|textrm)\{([^{}]*)\}"), r"\1"),
-    (re.compile(r"\{,\}"), ","),
+    (re.compile(r"\{([,.])\}"), r"\1"),
     (re.compile(r"\\(?:left|right|begin\{\w+\}|end\{\w+\})|\\[,;!\\]|&|\{\}"), " "),
     (re.compile(r"\\times(?![A-Za-z])"), "×"),
     (re.compile(r"\\cdot(?![A-Za-z])"), "·"),
     (re.compile(r"\\approx(?![A-Za-z])"), "≈"),
     *((re.compile(rf"\\{name}(?![A-Za-z])"), sign) for name, sign in _BRACKETS.items()),
-    (re.compile(r"\\%"), "%"),
+    (re.compile(r"\\([%$])"), r"\1"),
 ]
+# What only sets a formula: sizes and styles, and commands with what they set in braces.
+_STYLE = re.compile(
+    r"\\(?:(?:display|text|script|scriptscript)style|tiny|scriptsize|footnotesize|small|normalsize"
+    r"|[lL]arge|LARGE|[hH]uge|rm|bf|it|sf|tt)(?![A-Za-z])|\\color\s*\{\w+\}"
+)
+_SET = re.compile(
+    r"\\(?:[fm]box|boxed|math(?:bf|it|sf|tt|normal)|text(?:bf|it|sf|tt|normal)|boldsymbol"
+    r"|bm|pmb|underline|textcolor\s*\{\w+\}|(?:mathrm|text|textrm)(?=\s*\{\s*\{quote\}))"
+    r"\s*\{(?!quote\})"
+)
+_SIGN = re.compile(r"\{(\s*(?:=|≈|\\approx|[*/+×·÷−-]|\\(?:times|cdot|div))\s*)\}")
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 _ROOT = re.compile(r"\\sqrt\s*\{([^{}]*)\}")
 _PLAIN = re.compile(r"\(\s*([\w.,\u00a0%/]+)\s*\)")
@@ -106,12 +118,38 @@ def _role(child: Any) -> str:
     return str(child.meta.get("name", "")) if child.type == "myst_role" else ""
 
 
+def bare(text: str) -> str:
+    r"""A formula without what only sets it, such as bold or a box; all else stays in its place.
+
+    >>> bare("\\small 2 {=} \\boxed{\\mathbf{7}}")
+    '       2  =                 7  '
+    """
+    text = _STYLE.sub(lambda found: " " * len(found[0]), text)
+    text = _SIGN.sub(r" \1 ", text)
+    while found := _SET.search(text):
+        start, first = found.span()
+        last = _closing(text, first)
+        text = text[:start] + " " * (first - start) + text[first:last] + " " + text[last + 1 :]
+    return text
+
+
+def _closing(text: str, at: int) -> int:
+    """Where the brace closes that opens before `at`, or the end of the text."""
+    depth = 1
+    for place in range(at, len(text)):
+        depth += (text[place] == "{") - (text[place] == "}")
+        if not depth:
+            return place
+    return len(text)
+
+
 def one_line(text: str) -> str:
     r"""A formula as plain text on one line, as errors show it.
 
     >>> one_line("\\frac{96 + 1}{4} \\\\ &= 24{,}250\\,\\mathrm{ms}")
     '(96 + 1) / 4 = 24,250 ms'
     """
+    text = bare(text)
     for pattern, sign in _SHOWN:
         text = pattern.sub(sign, text)
     while text != (flat := _FRACTION.sub(r"(\1) / (\2)", _ROOT.sub(r"√(\1)", text))):

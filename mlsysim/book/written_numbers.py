@@ -24,6 +24,7 @@ COUNTED = "counted"
 
 _GAP = r"(?:[ \t\n\u00a0\u2009\u202f~*\1-]|\\[,; ]|\{\\,\})*"
 # What may stand between groups of three digits: a plain space would join neighbors in a list.
+_POINT = r"(?:\.|\{\.\})"
 _GROUP = r"(?:,|\{,\}|\\,|['’\u00a0\u2009\u202f])"
 _SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _MULTIPLES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
@@ -65,10 +66,10 @@ _OTHER_UNIT = re.compile(
 _NUMBER = re.compile(
     rf"""
     (?<![\w./^_\\@&#-]) (?<![_^]\{{) (?P<money>\\?\$|USD\s)? (?P<sign>[-−])?
-    (?P<digits>\d{{1,3}}(?:{_GROUP}\d{{3}})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?)
+    (?P<digits>\d{{1,3}}(?:{_GROUP}\d{{3}})+(?!\d)(?:{_POINT}\d+)?|\d+(?:{_POINT}\d+)?)
     (?P<power>\s*(?:×|\\times)\s*10(?:\^\{{?(?P<exponent>-?\d+)\}}?|(?P<raised>⁻?[⁰¹²³⁴-⁹]+))
        |[eE](?P<e>[+-]?\d{{1,2}}))?
-    (?![\d_]|\.\d)
+    (?![\d_]|{_POINT}\d)
     (?:{_GAP}(?P<multiple>thousand|million|billion|trillion)\b)?
     (?:{_GAP}(?:\\(?:mathrm|text)\{{\W*)?
        (?P<unit>\\?%|°|€|£|per[ ]cent\b|[a-z]+watt[- ]hours?
@@ -201,7 +202,7 @@ def _typed(found: re.Match[str], before: str, line: int) -> TypedNumber | None:
         significant=significant,
         unit=unit,
         prefix=_PREFIXES.get(found["multiple"] or "", ""),
-        grouped=not found["digits"].replace(".", "").isdecimal(),
+        grouped=not re.sub(_POINT, "", found["digits"]).isdecimal(),
         decimals=len(fraction),
     )
 
