@@ -287,7 +287,7 @@ def shown(value: Any) -> str:
     """
     if not is_quantity(value):
         return repr(value)
-    return f"{value.magnitude:g} {unit_text(value)}"
+    return f"{float(value.magnitude):g} {unit_text(value)}".rstrip()
 
 
 def to_si(value: Any) -> float:

@@ -274,6 +274,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "another_dimension": ("which is in GFLOP: wrong dimension; expected a unit like seq",),
     "scale_in_bytes": ("which is in MiB: wrong dimension",),
     "word_as_input": ("512 cannot follow", "precision = 'bf16'"),
+    "text_for_a_number": ("'five' cannot follow Scenarios.DenseLLMReplica.replica_gpus = 64",),
     "word_as_output": ("which is the word 'matrix units'", "a number"),
     "word_to_scale": ("'bf16' is no number, so it has neither scale nor digits",),
     "itself": ("in a circle: Scenarios.itself.batch_divisor -> Scenarios.itself.batch_divisor",),
@@ -322,6 +323,28 @@ def test_bad_files_spoil_no_good_one_and_calibrating_tells_them_all(
     assert main(["calibrate"]) == 1
     said = capsys.readouterr().err.splitlines()
     assert {*REFUSED} <= {re.sub(r".*?scenarios/(\w+)\.toml.*", r"\1", line) for line in said}
+
+
+@pytest.mark.parametrize("leaf", ["scale = 0", "digits = 0", 'scale = "1 / 0"', "scale = nan"])
+def test_calibrating_tells_of_a_file_that_cannot_be_read_and_writes_nothing(
+    leaf: str, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    follows = f'follows = "Scenarios.{STEP}.batch_divisor"\n{REASON}'
+    other = follow(root, f"[batch_divisor]\nvalue = 9\n{follows}", "Other")
+    before = other.read_bytes()
+    follow(root, f"[batch_divisor]\nvalue = 512\n{leaf}\n{follows}")
+    assert main(["calibrate"]) == 1
+    said = capsys.readouterr()
+    assert said.err.startswith("mlsysim: scenarios/Follower.toml: batch_divisor.")
+    assert (said.out, other.read_bytes()) == ("", before)
+
+
+def test_a_float_where_a_whole_number_is_due_is_calibrated_to_one(root: Path) -> None:
+    leaf = f'[batch_divisor]\nvalue = 5.5\nfollows = "Scenarios.{STEP}.batch_divisor"\n{REASON}'
+    path = follow(root, leaf)
+    [done] = calibrate()
+    assert (done.new, done.wrong) == (512, "")
+    assert "value = 512\n" in path.read_text("utf-8")
 
 
 def test_a_chain_of_any_length_ends_in_an_error(root: Path) -> None:

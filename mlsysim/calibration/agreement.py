@@ -40,12 +40,16 @@ def first(known: Known, stale: list[str]) -> list[str]:
 
 
 def differences() -> list[Finding]:
-    """Every value that is not what it follows."""
+    """Every value that is not what it follows.
+
+    What cannot be compared is left to who reads the file that is at fault, if one cannot be read.
+    """
     known = Known()
     stale, following = staleness.stale(known), Following(known)
     if _agreed(following) and not {*following.origins} & {*stale}:
         return []
-    return _computed(following)
+    found = _computed(following)
+    return [each for each in found if not (each.wrong and following.unreadable)]
 
 
 def agree(following: Following) -> None:

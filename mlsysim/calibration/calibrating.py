@@ -33,9 +33,12 @@ class Calibrated:
 def calibrate() -> list[Calibrated]:
     """Give every value that follows another what it follows, each after those that it rests on.
 
-    A value that its field cannot have is not written, and told.
+    A value that its field cannot have is not written, and told. Raises MlsysimError if a file
+    cannot be read, for what follows it is not known then; nothing is written.
     """
     following = Following()
+    if following.unreadable:
+        raise MlsysimError("\n".join(following.unreadable))
     found = _possible(findings(following))
     done = []
     for each in found:
@@ -46,8 +49,16 @@ def calibrate() -> list[Calibrated]:
     return done
 
 
+def _whole(finding: Finding) -> Any:
+    """What is due, as a whole number where the field takes no other."""
+    due, follower = finding.due, finding.follower
+    whole = isinstance(due, float) and due.is_integer()
+    return int(due) if whole and trying.is_count(follower.document, follower.key) else due
+
+
 def _possible(found: list[Finding]) -> list[Finding]:
     """The findings, where what is due cannot stand in its file with the reason."""
+    found = [dataclasses.replace(each, due=_whole(each)) for each in found]
     due = {each.follower.place: each.due for each in found if not each.wrong}
     checked = []
     for each in found:

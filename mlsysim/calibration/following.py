@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -57,11 +56,12 @@ class Following:
     """Values that follow others: all of them, or those that the scenarios `names` rest on.
 
     `known` holds documents that were read before, by full name, and is filled here. What cannot be
-    read has none: solving it says what is wrong with it.
+    read has none; `unreadable` holds the errors, each once.
     """
 
     def __init__(self, known: Known | None = None, names: Iterable[str] | None = None) -> None:
         self.known = Known() if known is None else known
+        self.unreadable: list[str] = []
         self._rests: dict[str, set[str]] = {}
         self._met: dict[tuple[str, str], Follower] = {}
         found = self._read(f"Scenarios.{name}" for name in names) if names is not None else ()
@@ -74,8 +74,11 @@ class Following:
 
     def _read(self, references: Iterable[str]) -> Iterator[Document]:
         for reference in references:
-            with suppress(MlsysimError):
+            try:
                 yield documents.document(reference, self.known)
+            except MlsysimError as error:
+                if str(error) not in self.unreadable:
+                    self.unreadable.append(str(error))
 
     def _own(self, told: Document) -> Iterator[Follower]:
         """The values of a document itself that follow others."""

@@ -17,7 +17,17 @@ from mlsysim.follows import leaves
 from mlsysim.outputs import outputs
 from mlsysim.registry.types import KINDS as ENTRIES
 
-__all__ = ["DIGITS", "Written", "exact", "moved", "number", "output", "patched", "written"]
+__all__ = [
+    "DIGITS",
+    "Written",
+    "exact",
+    "is_count",
+    "moved",
+    "number",
+    "output",
+    "patched",
+    "written",
+]
 
 DIGITS = 12  # significant ones of an artifact, and of a value that follows without `digits`
 # A value as a file has it: a number, a text, true or false, or a list of these.
@@ -88,10 +98,18 @@ def number(told: Document, key: str, value: Written) -> Any:
         except UnitError:
             return None
         return units.Quantity(exact(given.magnitude), given.units)
-    kinds: Mapping[str, type] = SCENARIOS if told.reference.startswith("Scenarios.") else ENTRIES
-    declared = dataclasses.fields(kinds[told.kind]) if told.kind in kinds else ()
-    unit = next((each.metadata["unit"] for each in declared if each.name == key), "")
+    unit = next((each.metadata["unit"] for each in _declared(told) if each.name == key), "")
     return units.Quantity(exact(value), units.unit(unit) if unit else "")
+
+
+def is_count(told: Document, key: str) -> bool:
+    """Whether a field takes whole numbers alone."""
+    return any(each.name == key and each.type == "int" for each in _declared(told))
+
+
+def _declared(told: Document) -> tuple[dataclasses.Field[Any], ...]:
+    kinds: Mapping[str, type] = SCENARIOS if told.reference.startswith("Scenarios.") else ENTRIES
+    return dataclasses.fields(kinds[told.kind]) if told.kind in kinds else ()
 
 
 def exact(value: float) -> Fraction:
