@@ -18,8 +18,8 @@ live: .venv/project.stamp ## the page in a browser, built again at each save; PO
 	$(in_venv) mlsysim live $(if $(PORT),--port $(PORT))
 
 pdf: all ## the book for print, build/pdf/book.pdf; installs Debian's TeX where it may
-	@packages=$$($(in_venv) python -c "from mlsysim.book import press; \
-	  print(*(press.PACKAGES if press.missing() else ()))") && \
+	@packages=$$($(in_venv) python -c "from mlsysim.book.site import printed_book; \
+	  print(*(printed_book.PACKAGES if printed_book.missing() else ()))") && \
 	if [ -n "$$packages" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  apt-get update --quiet=2 && \
 	  DEBIAN_FRONTEND=noninteractive apt-get install --quiet=2 --yes --no-install-recommends $$packages; \
@@ -75,7 +75,7 @@ help: ## this list
 # Interpreters are tried, not looked up: a name on the PATH may be a stub that only prints an error.
 .venv/requirements.stamp: requirements.lock FORCE
 	@cmp -s $< $@ && [ "$$(cat .venv/location)" = "$(CURDIR)" ] \
-	  && MLSYSIM_ROOT="$(CURDIR)" .venv/bin/python -m mlsysim.environment && exit; found=; \
+	  && MLSYSIM_ROOT="$(CURDIR)" .venv/bin/python -m mlsysim.runtime.environment && exit; found=; \
 	for python in $(PYTHON); do \
 	  $$python -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	    && found=$$python && break; \

@@ -1,7 +1,7 @@
 """Scenario file -> JSON artifact -> chapter -> page.
 
 `snakemake all` makes whatever is not what it should be, `snakemake solve` the artifacts alone.
-A rule whose output is fresh has no input, so nothing calls for it. mlsysim/building.py compares
+A rule whose output is fresh has no input, so nothing calls for it. mlsysim/building/plan.py compares
 contents with results/artifacts.lock, and gives the rest the plan as input; checkouts, time stamps
 and deleted caches never cause or hide work.
 """
@@ -11,14 +11,15 @@ import sys
 
 sys.path.insert(0, workflow.basedir)  # the code beside this file, whatever is installed
 
-from mlsysim import loaded
+from mlsysim.runtime import loaded
 
 loaded.watch()
 
-from mlsysim import building, turns
+from mlsysim.building import plan
+from mlsysim.runtime import turns
 
 os.environ[turns.BUILD] = "1"  # jobs of this build do not wait for it
-PLAN = building.plan(workflow.cores, main=workflow.is_main_process)
+PLAN = plan.plan(workflow.cores, main=workflow.is_main_process)
 PYTHON = sys.executable
 
 

@@ -1,13 +1,13 @@
 """How Sphinx lays out the book. `mlsysim book` runs it; nothing here asks the network."""
 
-from mlsysim.book.latex import PREAMBLE
-from mlsysim.book.scanner import EXTENSIONS
+from mlsysim.book.products.latex import PREAMBLE
+from mlsysim.book.source.scanner import EXTENSIONS
 
 project = "Machine-Learning Systems by the Numbers"
 author = "The authors of mlsysim"
 language = "en"
 
-extensions = ["myst_nb", "sphinxcontrib.bibtex", "mlsysim.book.sphinx_extension"]
+extensions = ["myst_nb", "sphinxcontrib.bibtex", "mlsysim.book.site.sphinx_extension"]
 source_suffix = {".md": "myst-nb"}
 exclude_patterns = ["**.ipynb_checkpoints", "**.ipynb", ".*", "**/.*", "**~"]
 
@@ -15,7 +15,7 @@ exclude_patterns = ["**.ipynb_checkpoints", "**.ipynb", ".*", "**/.*", "**~"]
 nb_execution_mode = "off"
 nb_code_prompt_show = "Show the code"
 nb_code_prompt_hide = "Hide the code"
-nb_custom_formats = {".md": "mlsysim.book.sphinx_extension.read_page"}
+nb_custom_formats = {".md": "mlsysim.book.site.sphinx_extension.read_page"}
 myst_enable_extensions = list(EXTENSIONS)
 
 # The generated pages of the scenario classes use Sphinx's Python domain.

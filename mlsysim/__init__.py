@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mlsysim.artifacts.reading import read as read
+    from mlsysim.engine.scenarios import Scenarios as Scenarios
     from mlsysim.registry.collections import Fleets as Fleets
     from mlsysim.registry.collections import Hardware as Hardware
     from mlsysim.registry.collections import Models as Models
-    from mlsysim.scenarios import Scenarios as Scenarios
     from mlsysim.units import Q as Q
 
 # Where each public name is defined. Imports here are by text so that importing the package costs
@@ -25,7 +25,7 @@ _HOMES = {
     "Hardware": "mlsysim.registry.collections",
     "Models": "mlsysim.registry.collections",
     "Q": "mlsysim.units",
-    "Scenarios": "mlsysim.scenarios",
+    "Scenarios": "mlsysim.engine.scenarios",
     "read": "mlsysim.artifacts.reading",
 }
 

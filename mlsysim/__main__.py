@@ -2,11 +2,11 @@
 
 import sys
 
-from mlsysim import loaded
+from mlsysim.runtime import loaded
 
 loaded.watch()
 
-from mlsysim.cli import main  # noqa: E402  only what comes after is noted
+from mlsysim.cli.main import main  # noqa: E402  only what comes after is noted
 
 __all__ = ["main"]
 

@@ -47,7 +47,7 @@ class InputError(MlsysimError, ValueError):
 
 
 class UnitError(MlsysimError, ValueError):
-    """A text is no quantity of the vocabulary in units.txt, or has the wrong dimension."""
+    """A text is no quantity of the vocabulary of units, or has the wrong dimension."""
 
 
 class LayoutError(MlsysimError, ValueError):

@@ -1,5 +1,5 @@
 """The suite. It certifies artifacts in its own process, so it notes what it imports."""
 
-from mlsysim import loaded
+from mlsysim.runtime import loaded
 
 loaded.watch()

@@ -197,7 +197,7 @@ def solver_rows(runs: int) -> list[Row]:
 
 def check_row(runs: int) -> Row:
     """`mlsysim check` of the whole book, its libraries imported and its artifacts read."""
-    from mlsysim.book.checking import check
+    from mlsysim.book.check.checking import check
 
     return in_process("mlsysim check of the book, warm", 2000.0, runs, 1, check)
 

@@ -19,10 +19,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 from mlsysim import paths
-from mlsysim.artifacts.solving import solve
-from mlsysim.declared import Declared
-from mlsysim.documents import names
-from mlsysim.turns import BUILD
+from mlsysim.building.solving import solve
+from mlsysim.declarations.documents import names
+from mlsysim.declarations.fields import Declared
+from mlsysim.runtime.turns import BUILD
 
 # Run as scripts by `make bench`; as modules they would not find each other.
 collect_ignore = ["bench.py", "bench_book.py"]

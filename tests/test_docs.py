@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mlsysim.cli import parser
+from mlsysim.cli.main import parser
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ("README.md", "CONTRIBUTING.md")

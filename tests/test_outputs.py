@@ -14,14 +14,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mlsysim import Fleets, Models, Q, Scenarios, lists, paths
-from mlsysim.artifacts.canonical import rounded
+from mlsysim import Fleets, Models, Q, Scenarios, paths
 from mlsysim.artifacts.making import csv_text
 from mlsysim.artifacts.reading import read
 from mlsysim.book import new_figure, save_figure, save_table
-from mlsysim.documents import names
+from mlsysim.canonical import rounded
+from mlsysim.declarations import lists
+from mlsysim.declarations.documents import names
+from mlsysim.declarations.outputs import has_outputs, output, outputs
 from mlsysim.errors import MlsysimError, UnitError
-from mlsysim.outputs import has_outputs, output, outputs
 from mlsysim.scalars import plain
 from mlsysim.solvers import DistributedModel
 from mlsysim.units import Quantity, unit

@@ -21,9 +21,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mlsysim import files, loaded, paths
-from mlsysim.artifacts.canonical import digest, loads
+from mlsysim import files, paths
+from mlsysim.canonical import digest, loads
 from mlsysim.errors import InputError, MlsysimError, nearest
+from mlsysim.runtime import loaded
 
 __all__ = [
     "Module",
@@ -42,7 +43,7 @@ _SILENT = ("ctx", "kind", "type_comment")
 _PRINTED = ("property", "cached_property", "output")
 _PACKAGE = paths.PACKAGE.name
 # An artifact is made by the module of its kind, and by these.
-_MAKERS = (f"{_PACKAGE}.artifacts.making", f"{_PACKAGE}.engine.loading")
+_MAKERS = (f"{_PACKAGE}.artifacts.making", f"{_PACKAGE}.registry.loading")
 
 
 # What `one_look` has found: each module by its name, none for a name inside a module.
@@ -105,7 +106,12 @@ def closure_of_kind(kind: str) -> dict[str, Module]:
 
 def definitions(*others: str) -> dict[str, str]:
     """The digests of the modules that say what a scenario file holds, and of some others."""
-    homes = (*_kinds().values(), f"{_PACKAGE}.declared", f"{_PACKAGE}.outputs", *others)
+    homes = (
+        *_kinds().values(),
+        f"{_PACKAGE}.declarations.fields",
+        f"{_PACKAGE}.declarations.outputs",
+        *others,
+    )
     return {name: module(path).digest for name in sorted({*homes}) if (path := _file(name))}
 
 
@@ -117,7 +123,7 @@ def libraries(modules: dict[str, Module]) -> dict[str, str]:
 
 
 def module(path: Path) -> Module:
-    """The module in a file; a text file of that name beside it (units.txt) is part of it."""
+    """The module in a file; a text file of its name beside it (vocabulary.txt) is part of it."""
     return _module(path, path.read_bytes(), files.read(path.with_suffix(".txt")))
 
 
@@ -146,7 +152,8 @@ def check_unedited(digests: Iterable[tuple[str, str]]) -> None:
             if ran not in loaded.SOURCES:
                 raise MlsysimError(
                     f"{name} was imported by a process that does not note what it imports, so "
-                    "nothing is certified; use the command mlsysim, or call mlsysim.loaded.watch()"
+                    "nothing is certified; use the command mlsysim, or call "
+                    "mlsysim.runtime.loaded.watch()"
                 )
             if not _module(path, *loaded.SOURCES[ran]).digest.startswith(known):
                 edited.add(paths.shown(path))

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from mlsysim import files, paths
-from mlsysim.artifacts.canonical import digest
+from mlsysim.artifacts.artifact_schema import VERSION
 from mlsysim.artifacts.code import closure_of_kind, libraries
-from mlsysim.artifacts.schema import VERSION
-from mlsysim.documents import Document, document
+from mlsysim.canonical import digest
+from mlsysim.declarations.documents import Document, document
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.naming import stems
 

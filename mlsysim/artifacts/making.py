@@ -9,18 +9,19 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mlsysim import lists, units
-from mlsysim.artifacts.canonical import digest, dumps, rounded
+from mlsysim import units
+from mlsysim.artifacts.artifact_schema import VERSION
 from mlsysim.artifacts.code import closure_of_kind
-from mlsysim.artifacts.schema import VERSION
-from mlsysim.declared import Declared
-from mlsysim.docstrings import equation_of, section_of, summary_of
-from mlsysim.documents import Document, cited_keys
+from mlsysim.artifacts.printing import filled
+from mlsysim.canonical import digest, dumps, rounded
+from mlsysim.declarations import lists
+from mlsysim.declarations.docstrings import equation_of, section_of, summary_of
+from mlsysim.declarations.documents import Document, cited_keys
+from mlsysim.declarations.fields import Declared
+from mlsysim.declarations.follows import told
+from mlsysim.declarations.outputs import Output, has_outputs, outputs
 from mlsysim.engine.scenario import Scenario
 from mlsysim.errors import InputError, MlsysimError, UnknownName, nearest
-from mlsysim.follows import told
-from mlsysim.outputs import Output, has_outputs, outputs
-from mlsysim.printing import filled
 from mlsysim.scalars import plain
 
 __all__ = ["artifact_texts", "content", "csv_text", "inputs"]

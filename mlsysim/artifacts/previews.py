@@ -6,7 +6,7 @@ import html
 import os
 from typing import TYPE_CHECKING
 
-from mlsysim import turns
+from mlsysim.runtime import turns
 
 if TYPE_CHECKING:
     from mlsysim.artifacts.reading import Artifact
@@ -67,7 +67,7 @@ def summary_html(artifact: Artifact) -> str:
 
 def _rows(artifact: Artifact) -> list[tuple[str, str, str]]:
     """Key, value and meaning of the outputs that are the scenario's own, or of the first ones."""
-    from mlsysim.showing import amount
+    from mlsysim.artifacts.numbers import amount
 
     own = {key: entry for key, entry in artifact.outputs.items() if "." not in key}
     shown = own or dict(list(artifact.outputs.items())[:10])

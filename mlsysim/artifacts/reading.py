@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from mlsysim import files, paths
 from mlsysim.artifacts import previews
-from mlsysim.artifacts.canonical import loads
-from mlsysim.artifacts.schema import VERSION, schema
+from mlsysim.artifacts.artifact_schema import VERSION, schema
+from mlsysim.canonical import loads
 from mlsysim.errors import InputError, MlsysimError, UnknownName, nearest
 from mlsysim.naming import exists, unknown
 
 if TYPE_CHECKING:
-    from mlsysim.book.quotes import Printed
+    from mlsysim.artifacts.printed import Printed
 
 __all__ = ["Artifact", "read"]
 
@@ -162,7 +162,7 @@ class Artifact:
 
     def quote(self, spec: str) -> Printed:
         """A value as text prints it; `spec` is ``KEY [in UNIT] [as FORMAT]``."""
-        from mlsysim.book.quotes import printed_from
+        from mlsysim.artifacts.printed import printed_from
 
         return printed_from(self, spec)
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlsysim import files, paths
-from mlsysim.artifacts import schema
-from mlsysim.artifacts.canonical import digest, loads
+from mlsysim.artifacts import artifact_schema, scenario_schema
 from mlsysim.artifacts.lock import Ingredients, Lock, faults, ingredients, read_lock
-from mlsysim.documents import Known, document, names
-from mlsysim.engine import scenario_schema
+from mlsysim.canonical import digest, loads
+from mlsysim.declarations.documents import Known, document, names
 from mlsysim.errors import MlsysimError
 from mlsysim.naming import stems
 
@@ -119,8 +118,8 @@ def _damage(found: bytes) -> str:
 def _changed_inputs(name: str, found: bytes) -> str:
     """The inputs that differ from those the artifact prints, where that can be told."""
     from mlsysim.artifacts.making import inputs
-    from mlsysim.printing import could_be
-    from mlsysim.scenarios import scenario
+    from mlsysim.artifacts.printing import could_be
+    from mlsysim.engine.scenarios import scenario
 
     told = document(f"Scenarios.{name}")
     try:
@@ -177,8 +176,8 @@ def housekeeping() -> bool:
 def stale_schemas() -> list[str]:
     """The published schemas that are not those of this code, as paths relative to the root."""
     found = []
-    if files.read(schema.path()) != schema.text().encode():
-        found.append(paths.shown(schema.path()))
+    if files.read(artifact_schema.path()) != artifact_schema.text().encode():
+        found.append(paths.shown(artifact_schema.path()))
     if scenario_schema.is_stale():
         found.append(paths.shown(scenario_schema.path()))
     return found

@@ -10,22 +10,22 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mlsysim.book.charts import stacked_bars as stacked_bars
-    from mlsysim.book.charts import timeline as timeline
-    from mlsysim.book.charts import waterfall as waterfall
-    from mlsysim.book.figures import new_figure as new_figure
-    from mlsysim.book.figures import save_figure as save_figure
-    from mlsysim.book.tables import Code as Code
-    from mlsysim.book.tables import save_table as save_table
+    from mlsysim.book.products.charts import stacked_bars as stacked_bars
+    from mlsysim.book.products.charts import timeline as timeline
+    from mlsysim.book.products.charts import waterfall as waterfall
+    from mlsysim.book.products.figures import new_figure as new_figure
+    from mlsysim.book.products.figures import save_figure as save_figure
+    from mlsysim.book.products.tables import Code as Code
+    from mlsysim.book.products.tables import save_table as save_table
 
 _HOMES = {
-    "Code": "mlsysim.book.tables",
-    "new_figure": "mlsysim.book.figures",
-    "save_figure": "mlsysim.book.figures",
-    "save_table": "mlsysim.book.tables",
-    "stacked_bars": "mlsysim.book.charts",
-    "timeline": "mlsysim.book.charts",
-    "waterfall": "mlsysim.book.charts",
+    "Code": "mlsysim.book.products.tables",
+    "new_figure": "mlsysim.book.products.figures",
+    "save_figure": "mlsysim.book.products.figures",
+    "save_table": "mlsysim.book.products.tables",
+    "stacked_bars": "mlsysim.book.products.charts",
+    "timeline": "mlsysim.book.products.charts",
+    "waterfall": "mlsysim.book.products.charts",
 }
 
 __all__ = [

@@ -8,13 +8,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlsysim import documents, files, paths
+from mlsysim import files, paths
 from mlsysim.artifacts import staleness
-from mlsysim.artifacts.canonical import digest
 from mlsysim.artifacts.code import closure
 from mlsysim.calibration.following import Following
-from mlsysim.documents import Known
-from mlsysim.follows import told
+from mlsysim.canonical import digest
+from mlsysim.declarations import documents
+from mlsysim.declarations.documents import Known
+from mlsysim.declarations.follows import told
 
 if TYPE_CHECKING:
     from mlsysim.calibration.differences import Finding

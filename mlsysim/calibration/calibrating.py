@@ -6,14 +6,14 @@ import dataclasses
 from typing import Any
 
 from mlsysim import files
-from mlsysim.calibration import trying
+from mlsysim.calibration import _trying
+from mlsysim.calibration._rewriting import path_of, rewritten
 from mlsysim.calibration.differences import Finding
 from mlsysim.calibration.following import Following
-from mlsysim.calibration.rewriting import path_of, rewritten
 from mlsysim.calibration.settling import findings
-from mlsysim.engine.loading import load
 from mlsysim.engine.scenario_types import KINDS
 from mlsysim.errors import MlsysimError
+from mlsysim.registry.loading import load
 
 __all__ = ["Calibrated", "calibrate"]
 
@@ -53,7 +53,7 @@ def _whole(finding: Finding) -> Any:
     """What is due, as a whole number where the field takes no other."""
     due, follower = finding.due, finding.follower
     whole = isinstance(due, float) and due.is_integer()
-    return int(due) if whole and trying.is_count(follower.document, follower.key) else due
+    return int(due) if whole and _trying.is_count(follower.document, follower.key) else due
 
 
 def _possible(found: list[Finding]) -> list[Finding]:
@@ -64,7 +64,7 @@ def _possible(found: list[Finding]) -> list[Finding]:
     for each in found:
         try:
             if not each.wrong:
-                load(trying.patched(each.follower.document, due), KINDS)
+                load(_trying.patched(each.follower.document, due), KINDS)
         except MlsysimError as error:
             each = dataclasses.replace(each, wrong=f"what it follows gives {each.due}: {error}")
         checked.append(each)

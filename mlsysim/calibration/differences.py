@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from mlsysim.calibration._rewriting import line_of
 from mlsysim.calibration.following import Follower, reached
-from mlsysim.calibration.rewriting import line_of
-from mlsysim.documents import Document
-from mlsysim.follows import told
+from mlsysim.declarations.documents import Document
+from mlsysim.declarations.follows import told
 
 __all__ = ["Finding", "message", "resting"]
 

@@ -8,10 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mlsysim import documents, paths
-from mlsysim.documents import Document, Known
+from mlsysim import paths
+from mlsysim.declarations import documents
+from mlsysim.declarations.documents import Document, Known
+from mlsysim.declarations.follows import factors, leaves
 from mlsysim.errors import MlsysimError, UnknownName, nearest
-from mlsysim.follows import factors, leaves
 
 __all__ = ["Follower", "Following", "Target", "reached"]
 

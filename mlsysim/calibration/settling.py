@@ -7,18 +7,18 @@ from fractions import Fraction
 from typing import Any
 
 from mlsysim import files, paths, units
-from mlsysim.artifacts.canonical import digest
 from mlsysim.artifacts.code import one_look
 from mlsysim.artifacts.lock import ingredients, read_lock
 from mlsysim.artifacts.reading import read
-from mlsysim.calibration import trying
+from mlsysim.calibration import _trying
+from mlsysim.calibration._trying import Written
 from mlsysim.calibration.differences import Finding
 from mlsysim.calibration.following import Follower, Following, Target
-from mlsysim.calibration.trying import Written
-from mlsysim.documents import Document
+from mlsysim.canonical import digest
+from mlsysim.declarations.documents import Document
+from mlsysim.declarations.follows import factors, told
+from mlsysim.engine.scenarios import scenario
 from mlsysim.errors import InputError, MlsysimError, UnitError
-from mlsysim.follows import factors, told
-from mlsysim.scenarios import scenario
 
 __all__ = ["findings"]
 
@@ -87,7 +87,7 @@ class _Settling:
 
     def _computed(self, follower: Follower) -> Written:
         leaf = follower.leaf
-        given, own = leaf["value"], trying.number(follower.document, follower.key, leaf["value"])
+        given, own = leaf["value"], _trying.number(follower.document, follower.key, leaf["value"])
         origin, *_ = follower.terms
         followed = self._value(origin)
         if own is None or not isinstance(followed, units.Quantity):
@@ -104,8 +104,8 @@ class _Settling:
                 f"follows {told(leaf)}, which is in {units.unit_text(product) or 'no unit'}: "
                 f"wrong dimension; expected a unit like {units.unit_text(own) or 'none'}"
             ) from None
-        due = f"{float(exact):.{leaf.get('digits', trying.DIGITS)}g}"
-        return given if Fraction(due) == own.magnitude else trying.written(given, float(due))
+        due = f"{float(exact):.{leaf.get('digits', _trying.DIGITS)}g}"
+        return given if Fraction(due) == own.magnitude else _trying.written(given, float(due))
 
     def _scale(self, scale: str) -> Any:
         """The product of a scale."""
@@ -132,7 +132,7 @@ class _Settling:
         value = target.leaf["value"]
         if follower := self.following.follower(target.document, target.key, target.leaf):
             value = self._settled(name, follower)
-        number = trying.number(target.document, target.key, value)
+        number = _trying.number(target.document, target.key, value)
         return value if number is None else number
 
     def _settled(self, name: str, follower: Follower) -> Written:
@@ -170,7 +170,7 @@ class _Settling:
             raise InputError(
                 f"follows {name}, which is the word {value!r}: an output to follow is a number"
             )
-        self._made[memo] = units.Quantity(trying.exact(value), units.unit(unit) if unit else "")
+        self._made[memo] = units.Quantity(_trying.exact(value), units.unit(unit) if unit else "")
         return self._made[memo]
 
     def _published(self, told: Document, key: str) -> tuple[Any, str] | None:
@@ -185,8 +185,8 @@ class _Settling:
         """An output computed now, from inputs of which some are others."""
         memo = told.reference, repr(sorted(new.items()))
         if memo not in self._loaded:
-            self._loaded[memo] = scenario(trying.patched(told, new))
-        return trying.output(self._loaded[memo], key)
+            self._loaded[memo] = scenario(_trying.patched(told, new))
+        return _trying.output(self._loaded[memo], key)
 
     def _is_apart(
         self,
@@ -197,7 +197,7 @@ class _Settling:
     ) -> bool:
         """Whether an output stays when values that follow it move, so that they can follow it."""
         try:
-            moved = {each.place: trying.moved(each.leaf["value"]) for each in around}
+            moved = {each.place: _trying.moved(each.leaf["value"]) for each in around}
             return bool(self._now(target.document, target.key, {**changed, **moved}) == found)
         except MlsysimError:
             return False

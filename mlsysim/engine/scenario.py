@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from mlsysim.declared import Declared
+from mlsysim.declarations.fields import Declared
 
 __all__ = ["Scenario"]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mlsysim.declared import Declared
+    from mlsysim.declarations.fields import Declared
     from mlsysim.engine.scenario_definitions.activations import (
         ActivationMemoryScenario as ActivationMemoryScenario,
     )
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from mlsysim.engine.scenario_definitions.communication import (
         StepCollectivesScenario as StepCollectivesScenario,
     )
-    from mlsysim.engine.scenario_definitions.fitting import (
-        PublishedStepFitScenario as PublishedStepFitScenario,
+    from mlsysim.engine.scenario_definitions.fleet_scaling import (
+        FleetScalingScenario as FleetScalingScenario,
     )
     from mlsysim.engine.scenario_definitions.layout_choices import (
         LayoutChoicesScenario as LayoutChoicesScenario,
@@ -35,26 +35,29 @@ if TYPE_CHECKING:
     from mlsysim.engine.scenario_definitions.layout_search import (
         LayoutSearchScenario as LayoutSearchScenario,
     )
-    from mlsysim.engine.scenario_definitions.links import (
+    from mlsysim.engine.scenario_definitions.link_sweeps import (
         CollectiveTimesScenario as CollectiveTimesScenario,
     )
-    from mlsysim.engine.scenario_definitions.links import (
+    from mlsysim.engine.scenario_definitions.link_sweeps import (
         NodeLinkSweepScenario as NodeLinkSweepScenario,
     )
     from mlsysim.engine.scenario_definitions.measured_scaling import (
         MeasuredScalingScenario as MeasuredScalingScenario,
     )
-    from mlsysim.engine.scenario_definitions.memory import (
+    from mlsysim.engine.scenario_definitions.memory_sweeps import (
         MemoryByDepthScenario as MemoryByDepthScenario,
     )
-    from mlsysim.engine.scenario_definitions.memory import (
+    from mlsysim.engine.scenario_definitions.memory_sweeps import (
         ShardedStateScenario as ShardedStateScenario,
     )
     from mlsysim.engine.scenario_definitions.peak_use import (
         PeakUseScenario as PeakUseScenario,
     )
-    from mlsysim.engine.scenario_definitions.published import (
-        PublishedStepTimesScenario as PublishedStepTimesScenario,
+    from mlsysim.engine.scenario_definitions.pipeline_schedules import (
+        PipelineScheduleScenario as PipelineScheduleScenario,
+    )
+    from mlsysim.engine.scenario_definitions.published_fit import (
+        PublishedStepFitScenario as PublishedStepFitScenario,
     )
     from mlsysim.engine.scenario_definitions.published_runs import (
         PublishedInterruptionsScenario as PublishedInterruptionsScenario,
@@ -62,20 +65,14 @@ if TYPE_CHECKING:
     from mlsysim.engine.scenario_definitions.published_runs import (
         PublishedTrainingRunScenario as PublishedTrainingRunScenario,
     )
+    from mlsysim.engine.scenario_definitions.published_steps import (
+        PublishedStepTimesScenario as PublishedStepTimesScenario,
+    )
     from mlsysim.engine.scenario_definitions.reliability import (
         FleetReliabilityScenario as FleetReliabilityScenario,
     )
     from mlsysim.engine.scenario_definitions.restarts import (
         RestartTimesScenario as RestartTimesScenario,
-    )
-    from mlsysim.engine.scenario_definitions.runs import (
-        TrainingRunScenario as TrainingRunScenario,
-    )
-    from mlsysim.engine.scenario_definitions.scaling import (
-        FleetScalingScenario as FleetScalingScenario,
-    )
-    from mlsysim.engine.scenario_definitions.schedule import (
-        PipelineScheduleScenario as PipelineScheduleScenario,
     )
     from mlsysim.engine.scenario_definitions.stages import (
         StageSplitScenario as StageSplitScenario,
@@ -86,6 +83,9 @@ if TYPE_CHECKING:
     from mlsysim.engine.scenario_definitions.training import (
         SelfContainedReplicaScenario as SelfContainedReplicaScenario,
     )
+    from mlsysim.engine.scenario_definitions.training_runs import (
+        TrainingRunScenario as TrainingRunScenario,
+    )
     from mlsysim.engine.scenario_definitions.variation import (
         TrainingStepSweepScenario as TrainingStepSweepScenario,
     )
@@ -94,30 +94,30 @@ if TYPE_CHECKING:
 # reads this table without running it.
 HOMES = {
     "ActivationMemoryScenario": "activations",
-    "CollectiveTimesScenario": "links",
+    "CollectiveTimesScenario": "link_sweeps",
     "FleetReliabilityScenario": "reliability",
-    "FleetScalingScenario": "scaling",
+    "FleetScalingScenario": "fleet_scaling",
     "LayoutChoicesScenario": "layout_choices",
     "LayoutEvidenceScenario": "layout_evidence",
     "LayoutMapScenario": "layout_map",
     "LayoutSearchScenario": "layout_search",
     "MeasuredScalingScenario": "measured_scaling",
-    "MemoryByDepthScenario": "memory",
-    "NodeLinkSweepScenario": "links",
+    "MemoryByDepthScenario": "memory_sweeps",
+    "NodeLinkSweepScenario": "link_sweeps",
     "PeakUseScenario": "peak_use",
     "PipelineBubbleScenario": "bubbles",
-    "PipelineScheduleScenario": "schedule",
+    "PipelineScheduleScenario": "pipeline_schedules",
     "PublishedInterruptionsScenario": "published_runs",
-    "PublishedStepFitScenario": "fitting",
-    "PublishedStepTimesScenario": "published",
+    "PublishedStepFitScenario": "published_fit",
+    "PublishedStepTimesScenario": "published_steps",
     "PublishedTrainingRunScenario": "published_runs",
     "ReferenceTrainingStepScenario": "training",
     "RestartTimesScenario": "restarts",
     "SelfContainedReplicaScenario": "training",
-    "ShardedStateScenario": "memory",
+    "ShardedStateScenario": "memory_sweeps",
     "StageSplitScenario": "stages",
     "StepCollectivesScenario": "communication",
-    "TrainingRunScenario": "runs",
+    "TrainingRunScenario": "training_runs",
     "TrainingStepSweepScenario": "variation",
 }
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mlsysim import documents
-from mlsysim.declared import Declared
-from mlsysim.engine.loading import load
+from mlsysim.declarations import documents
+from mlsysim.declarations.fields import Declared
 from mlsysim.naming import unknown
+from mlsysim.registry.loading import load
 
 __all__ = ["Collection", "Fleets", "Hardware", "Models"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from mlsysim.declared import Declared, Rates, declared, record
+from mlsysim.declarations.fields import Declared, Rates, declared, record
 from mlsysim.errors import InputError, LayoutError, division
-from mlsysim.links import Links
+from mlsysim.registry.links import Links
 from mlsysim.units import Quantity, to_si
 
 __all__ = ["KINDS", "Accelerator", "Fabric", "Fleet", "Node", "TransformerModel"]

@@ -11,7 +11,7 @@ from mlsysim import units
 from mlsysim.errors import InputError, LayoutError
 from mlsysim.registry.types import Fleet, TransformerModel
 from mlsysim.scalars import plain
-from mlsysim.solvers.layout import Layout, layout_of
+from mlsysim.solvers.layout_rules import Layout, layout_of
 from mlsysim.solvers.pipeline import leaves_a_stage_empty
 from mlsysim.solvers.step import Inputs
 

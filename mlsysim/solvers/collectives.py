@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mlsysim.links import Links
+from mlsysim.registry.links import Links
 from mlsysim.solvers.elementwise import Number, choose, larger, smaller
 
 __all__ = [

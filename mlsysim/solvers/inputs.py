@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from mlsysim.links import Links
+from mlsysim.registry.links import Links
 from mlsysim.solvers.elementwise import Number
 
 __all__ = ["Inputs", "Ledger", "Memory", "Work", "stacked"]

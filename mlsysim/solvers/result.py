@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mlsysim.outputs import output
-from mlsysim.quantities import gigabytes, percent, seconds
+from mlsysim.declarations.outputs import output
 from mlsysim.solvers.step import Inputs, Ledger, Step, stage_ledgers
 from mlsysim.units import Quantity, unit
+from mlsysim.units.quantities import gigabytes, percent, seconds
 
 __all__ = ["DistributedResult", "Ledger"]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlsysim.errors import InputError, LayoutError
-from mlsysim.links import Links
+from mlsysim.registry.links import Links
 from mlsysim.registry.types import Fleet, TransformerModel
 from mlsysim.solvers.arguments import RECOMPUTATION, inputs_of
 from mlsysim.solvers.inputs import Inputs, Ledger

@@ -106,7 +106,7 @@ def test_touching_and_commenting_everything_solves_nothing(built: Clone) -> None
         path.write_text("# Another comment.\n\n" + path.read_text().replace(" = ", "   =  "))
     built.edit("mlsysim/solvers/flops.py", '"""Work of one', '"""Reworded work of one')
     built.edit("mlsysim/solvers/flops.py", "def logits_flops(", "# Why.\n\n\ndef logits_flops(")
-    built.edit("mlsysim/units.txt", "minute =", "# sixty\nminute  =")
+    built.edit("mlsysim/units/vocabulary.txt", "minute =", "# sixty\nminute  =")
     build = built.build()
     assert build.solved == []
     assert build.executed == []

@@ -8,18 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from mlsysim.declared import declared, record
+from mlsysim.declarations.fields import declared, record
+from mlsysim.declarations.outputs import output
 from mlsysim.engine.scenario import Scenario
-from mlsysim.engine.scenario_definitions.rows import (
-    alone,
-    memory_columns,
-    time_columns,
-)
+from mlsysim.engine.scenario_definitions._step_columns import alone, memory_columns, time_columns
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
-from mlsysim.outputs import output
-from mlsysim.quantities import gigabytes, percent, seconds
 from mlsysim.solvers import DistributedModel
 from mlsysim.units import Quantity, unit
+from mlsysim.units.quantities import gigabytes, percent, seconds
 
 __all__ = ["ActivationMemoryScenario"]
 

@@ -6,18 +6,18 @@ import math
 from functools import cached_property
 from typing import ClassVar
 
-from mlsysim.declared import declared, record
+from mlsysim.declarations.fields import declared, record
+from mlsysim.declarations.outputs import output
 from mlsysim.engine.scenario import Scenario
-from mlsysim.engine.scenario_definitions.exchanges import Exchange, exchanges
+from mlsysim.engine.scenario_definitions._exchanges import Exchange, exchanges
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
 from mlsysim.errors import LayoutError
-from mlsysim.outputs import output
-from mlsysim.quantities import gigabytes, percent, seconds
 from mlsysim.solvers import DistributedModel, flops, kernels, pipeline
 from mlsysim.solvers.inputs import Inputs
 from mlsysim.solvers.layer import Parts, parts_of
 from mlsysim.solvers.replicas import stage_kinds
 from mlsysim.units import Quantity, to_si, unit
+from mlsysim.units.quantities import gigabytes, percent, seconds
 
 __all__ = ["StepCollectivesScenario"]
 

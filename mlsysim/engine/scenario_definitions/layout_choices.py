@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from mlsysim.declared import declared, record
+from mlsysim.declarations.fields import declared, record
+from mlsysim.declarations.outputs import output
 from mlsysim.engine.scenario import Scenario
-from mlsysim.engine.scenario_definitions.layouts import CHOICES, Layouts
+from mlsysim.engine.scenario_definitions._layout_space import CHOICES, Layouts
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
-from mlsysim.outputs import output
-from mlsysim.quantities import gigabytes, percent, seconds
 from mlsysim.solvers import DistributedModel
 from mlsysim.solvers.arguments import RECOMPUTATION
 from mlsysim.units import Quantity, to_si
+from mlsysim.units.quantities import gigabytes, percent, seconds
 
 __all__ = ["LayoutChoicesScenario"]
 

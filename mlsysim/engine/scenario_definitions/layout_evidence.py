@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
-from mlsysim.declared import declared, record
+from mlsysim.declarations.fields import declared, record
+from mlsysim.declarations.outputs import output
 from mlsysim.engine.scenario import Scenario
-from mlsysim.engine.scenario_definitions.layouts import CHOICES, Layouts
-from mlsysim.engine.scenario_definitions.published import PublishedStepTimesScenario
-from mlsysim.engine.scenario_definitions.published_rows import Run
+from mlsysim.engine.scenario_definitions._layout_space import CHOICES, Layouts
+from mlsysim.engine.scenario_definitions._published_rows import Run
+from mlsysim.engine.scenario_definitions.published_steps import PublishedStepTimesScenario
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
 from mlsysim.errors import InputError, LayoutError, nearest
-from mlsysim.outputs import output
-from mlsysim.quantities import gigabytes, percent, seconds
 from mlsysim.solvers import DistributedModel
 from mlsysim.solvers.arguments import RECOMPUTATION
 from mlsysim.solvers.statistics import mean
 from mlsysim.units import Quantity, to_si
+from mlsysim.units.quantities import gigabytes, percent, seconds
 
 __all__ = ["LayoutEvidenceScenario"]
 

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from mlsysim.declared import declared, record
+from mlsysim.declarations.fields import declared, record
+from mlsysim.declarations.lists import Counts
+from mlsysim.declarations.outputs import output
 from mlsysim.engine.scenario import Scenario
-from mlsysim.engine.scenario_definitions.layouts import COLUMNS, Layouts
+from mlsysim.engine.scenario_definitions._layout_space import COLUMNS, Layouts
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
 from mlsysim.errors import LayoutError
-from mlsysim.lists import Counts
-from mlsysim.outputs import output
-from mlsysim.quantities import gigabytes, percent, seconds
 from mlsysim.solvers import DistributedModel
 from mlsysim.units import Quantity
+from mlsysim.units.quantities import gigabytes, percent, seconds
 
 __all__ = ["LayoutMapScenario"]
 

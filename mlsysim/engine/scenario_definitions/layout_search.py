@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mlsysim.declared import declared, record
+from mlsysim.declarations.fields import declared, record
+from mlsysim.declarations.outputs import output
 from mlsysim.engine.scenario import Scenario
-from mlsysim.engine.scenario_definitions.layouts import shared_arguments
+from mlsysim.engine.scenario_definitions._layout_space import shared_arguments
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
-from mlsysim.outputs import output
-from mlsysim.quantities import percent, seconds
 from mlsysim.solvers import DistributedModel
 from mlsysim.units import Quantity
+from mlsysim.units.quantities import percent, seconds
 
 if TYPE_CHECKING:
     from mlsysim.solvers.search import LayoutSearch

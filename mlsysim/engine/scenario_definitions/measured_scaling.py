@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from mlsysim.declared import declared, record
+from mlsysim.declarations.fields import declared, record
+from mlsysim.declarations.outputs import output
 from mlsysim.engine.scenario import Scenario
-from mlsysim.engine.scenario_definitions.published import PublishedStepTimesScenario
-from mlsysim.engine.scenario_definitions.published_rows import Run
+from mlsysim.engine.scenario_definitions._published_rows import Run
+from mlsysim.engine.scenario_definitions.published_steps import PublishedStepTimesScenario
 from mlsysim.errors import InputError
-from mlsysim.outputs import output
-from mlsysim.quantities import percent
 from mlsysim.solvers import DistributedModel
 from mlsysim.solvers.statistics import mean
 from mlsysim.units import Quantity
+from mlsysim.units.quantities import percent
 
 __all__ = ["MeasuredScalingScenario"]
 

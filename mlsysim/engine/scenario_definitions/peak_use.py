@@ -6,15 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from mlsysim.declared import declared, record
+from mlsysim.declarations.fields import declared, record
+from mlsysim.declarations.outputs import output
 from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
-from mlsysim.outputs import output
-from mlsysim.quantities import percent, seconds
 from mlsysim.solvers import DistributedModel, flops, kernels
 from mlsysim.solvers.inputs import Inputs
 from mlsysim.solvers.layer import Parts, parts_of
 from mlsysim.units import Quantity, to_si, unit
+from mlsysim.units.quantities import percent, seconds
 
 __all__ = ["PeakUseScenario"]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mlsysim.declared import declared, record
+from mlsysim.declarations.fields import declared, record
+from mlsysim.declarations.outputs import output
 from mlsysim.engine.scenario import Scenario
-from mlsysim.outputs import output
-from mlsysim.quantities import seconds
 from mlsysim.units import Quantity, to_si
+from mlsysim.units.quantities import seconds
 
 __all__ = ["PublishedInterruptionsScenario", "PublishedTrainingRunScenario"]
 

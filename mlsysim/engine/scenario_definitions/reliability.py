@@ -6,20 +6,16 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from mlsysim.declared import declared, record
+from mlsysim.declarations.fields import declared, record
+from mlsysim.declarations.outputs import output
 from mlsysim.engine.scenario import Scenario
+from mlsysim.engine.scenario_definitions._reliability_rows import at_best, largest, over_interval
 from mlsysim.engine.scenario_definitions.published_runs import PublishedInterruptionsScenario
-from mlsysim.engine.scenario_definitions.reliability_rows import (
-    at_best,
-    largest,
-    over_interval,
-)
 from mlsysim.errors import InputError
-from mlsysim.outputs import output
-from mlsysim.quantities import percent, seconds
 from mlsysim.registry.types import TransformerModel
 from mlsysim.solvers.checkpoints import Interrupted, Shares
 from mlsysim.units import Quantity, to_si, unit
+from mlsysim.units.quantities import percent, seconds
 
 __all__ = ["FleetReliabilityScenario"]
 

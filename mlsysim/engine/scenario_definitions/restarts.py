@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mlsysim.declared import declared, record
+from mlsysim.declarations.fields import declared, record
+from mlsysim.declarations.outputs import output
 from mlsysim.engine.scenario import Scenario
+from mlsysim.engine.scenario_definitions._reliability_rows import at_best, largest
 from mlsysim.engine.scenario_definitions.reliability import FleetReliabilityScenario
-from mlsysim.engine.scenario_definitions.reliability_rows import at_best, largest
 from mlsysim.errors import InputError
-from mlsysim.outputs import output
-from mlsysim.quantities import percent, seconds
 from mlsysim.solvers.checkpoints import Interrupted, restart_that_leaves
 from mlsysim.units import Quantity, to_si
+from mlsysim.units.quantities import percent, seconds
 
 __all__ = ["RestartTimesScenario"]
 

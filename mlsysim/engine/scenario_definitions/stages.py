@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from mlsysim.declared import declared, record
+from mlsysim.declarations.fields import declared, record
+from mlsysim.declarations.lists import Counts
+from mlsysim.declarations.outputs import output
 from mlsysim.engine.scenario import Scenario
-from mlsysim.engine.scenario_definitions.rows import alone
+from mlsysim.engine.scenario_definitions._step_columns import alone
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
-from mlsysim.lists import Counts
-from mlsysim.outputs import output
-from mlsysim.quantities import percent, seconds
 from mlsysim.solvers import DistributedModel
 from mlsysim.solvers.layer import parts_of
 from mlsysim.solvers.schedule import apart, slots_of
 from mlsysim.units import Quantity
+from mlsysim.units.quantities import percent, seconds
 
 __all__ = ["StageSplitScenario"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from mlsysim import units
-from mlsysim.declared import declared, record
+from mlsysim.declarations.fields import declared, record
+from mlsysim.declarations.outputs import output
 from mlsysim.engine.scenario import Scenario
 from mlsysim.errors import LayoutError, division
-from mlsysim.outputs import output
 from mlsysim.registry.types import Fleet, Node, TransformerModel
 from mlsysim.solvers import DistributedModel, DistributedResult
 from mlsysim.units import Quantity, to_si

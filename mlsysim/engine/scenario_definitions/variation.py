@@ -8,16 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from mlsysim.declared import Declared, declared, record
+from mlsysim.declarations.fields import Declared, declared, record
+from mlsysim.declarations.lists import Values, told
+from mlsysim.declarations.outputs import output
 from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
 from mlsysim.errors import InputError, LayoutError, MlsysimError, UnknownName, nearest
-from mlsysim.lists import Values, told
-from mlsysim.outputs import output
-from mlsysim.quantities import seconds
 from mlsysim.solvers import DistributedModel
 from mlsysim.solvers.inputs import Ledger
 from mlsysim.units import Quantity
+from mlsysim.units.quantities import seconds
 
 __all__ = ["TrainingStepSweepScenario"]
 

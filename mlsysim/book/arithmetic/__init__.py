@@ -1,0 +1,1 @@
+"""Displayed and spoken arithmetic between quotes, computed again."""

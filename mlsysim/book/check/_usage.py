@@ -1,0 +1,169 @@
+"""What the book uses: keys quoted alike, artifacts read, products shown, references cited."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+from mlsysim import files, paths
+from mlsysim.artifacts.reading import Artifact
+from mlsysim.book.pages.page_sources import Page
+from mlsysim.book.source import cells
+from mlsysim.book.source.findings import Finding
+from mlsysim.declarations import documents
+
+__all__ = ["contents", "products", "references", "roundings", "scenarios_of", "unread"]
+
+_ENTRY = re.compile(r"^@(?!comment|string|preamble)\w+\s*\{\s*([^,\s]+)\s*,", re.MULTILINE | re.I)
+_NOTE = re.compile(r"^\s*note\s*=\s*[{\"](?:Read|Not read): \w", re.MULTILINE)
+_CITED = re.compile(r"\{cite(?::\w+)?\}`([^`]+)`")
+_REMOVED = re.compile(r"remove-(?:output|cell)|remove_(?:output|cell)")
+
+
+def scenarios_of(page: Page) -> set[str]:
+    """The scenarios that a page reads, quotes, claims something about, or gives a short name."""
+    found = set(page.front_matter.aliases.values())
+    found |= {value.key.partition(".")[0] for _, value, _ in page.numbers()}
+    found |= {name for _, claim in page.claims for name in claim.scenarios}
+    if page.name in cells.chapters():
+        found |= set(cells.uses(page.name, page.text).reads)
+    return found
+
+
+def roundings(book: list[Page], artifacts: dict[str, Artifact]) -> Iterator[Finding]:
+    """Keys that a chapter prints otherwise than every chapter before it that prints them.
+
+    Within one chapter "7.72 s" and "7,721 ms" may both have their reason; from chapter to chapter a
+    reader takes them for two numbers. Saved tables do not count: the numbers of a column share
+    their digits, and neither bind the text nor are bound by it.
+    """
+    printed: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
+    for page in book:
+        new: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
+        for role, value in page.quotes:
+            scenario, _, key = value.key.partition(".")
+            full = artifacts[scenario].resolve(key)
+            if full in artifacts[scenario].outputs or "." not in full:
+                full = f"{scenario}.{full}"
+            before = printed.get(full, {})
+            if before and value.text not in before:
+                text, where = next(iter(before.items()))
+                yield Finding(
+                    "rounding",
+                    f"chapters/{page.name}.md",
+                    role.line,
+                    f'{value.key} is printed as "{value.text}", and as "{text}" in '
+                    f"chapters/{where[0]}.md; write {{quote}}`{role_key(role.spec)}{where[1]}`, or "
+                    "accept the difference",
+                )
+            asked = value.spec.removeprefix(value.key)
+            new[full].setdefault(value.text, (page.name, asked))
+        for full, forms in new.items():
+            for text, where in forms.items():
+                printed[full].setdefault(text, where)
+
+
+def role_key(spec: str) -> str:
+    """The key of a quote as it is written."""
+    return spec.split()[0]
+
+
+def products(book: list[Page]) -> Iterator[Finding]:
+    """Tables and figures that a chapter saves and no page shows."""
+    shown = "\n".join(page.text for page in book)
+    for page in book:
+        if page.name not in cells.chapters():
+            continue
+        uses = cells.uses(page.name, page.text)
+        for kind, made in (("tables", uses.tables), ("figures", uses.figures)):
+            for name, line in made.items():
+                if f"results/{kind}/{name}." in shown or _is_output(page.text, line):
+                    continue
+                how = (
+                    f"{{figure}} ../results/figures/{name}.svg"
+                    if kind == "figures"
+                    else f"{{include}} ../results/tables/{name}.md"
+                )
+                yield Finding(
+                    "unshown",
+                    f"chapters/{page.name}.md",
+                    line,
+                    f"{kind[:-1]} {name} is saved and never shown; show it by {how}",
+                )
+
+
+def _is_output(text: str, line: int) -> bool:
+    """Whether the cell around a line leaves its output on the page."""
+    head = []
+    for above in reversed(text.split("\n")[:line]):
+        head.append(above)
+        if "{code-cell}" in above:
+            break
+    return not _REMOVED.search("\n".join(head))
+
+
+def contents(book: list[Page]) -> Iterator[Finding]:
+    """Chapters that no table of contents lists."""
+    listed = set()
+    for page in book:
+        for body in re.findall(r"^[`:]{3,}\{toctree\}(.*?)^[`:]{3,}", page.text, re.M | re.S):
+            listed |= {line.split("<")[-1].strip(" >") for line in body.split("\n")}
+    for page in book:
+        if page.name in cells.chapters() and page.name not in listed:
+            yield Finding(
+                "contents",
+                f"chapters/{page.name}.md",
+                0,
+                f"in no table of contents; write the line {page.name} into the {{toctree}} of "
+                "chapters/index.md",
+            )
+
+
+def references(book: list[Page]) -> Iterator[Finding]:
+    """Entries of the bibliography that nothing cites, or that do not say what of them was read."""
+    if not paths.bibliography().is_file():
+        return
+    text = files.text(paths.bibliography())
+    cited = {
+        key.strip()
+        for page in book
+        for keys in _CITED.findall(page.text)
+        for key in keys.split("<")[-1].strip(" >").split(",")
+    }
+    folders = [documents.folder(name) for name in ("Scenarios", "Hardware", "Models", "Fleets")]
+    sources = "\n".join(
+        files.text(path)
+        for folder in folders
+        for path in sorted(folder.glob("*"))
+        if path.suffix in (".toml", ".csv")
+    )
+    words = set(re.findall(r"[\w:.+-]*\w", sources))
+    entries = list(_ENTRY.finditer(text))
+    starts = [*(entry.start() for entry in entries), len(text)]
+    for found, end in zip(entries, starts[1:], strict=True):
+        key, place = found[1], ("chapters/references.bib", text.count("\n", 0, found.start()) + 1)
+        if key not in cited and key not in words:
+            told = f"{key} is cited by no page, scenario or registry entry; cite it, or remove it"
+            yield Finding("uncited", *place, told)
+        if not _NOTE.search(text, found.end(), end):
+            told = f"{key} does not say what was read; begin its note with 'Read: ' or 'Not read: '"
+            yield Finding("note", *place, told)
+
+
+def unread(book: list[Page], artifacts: dict[str, Artifact]) -> Iterator[Finding]:
+    """As information: artifacts that no chapter reads, and outputs that nobody quotes."""
+    read = {name for page in book for name in scenarios_of(page)}
+    said = {value.key for page in book for _, value, _ in page.numbers()}
+    keys = {
+        (scenario, artifacts[scenario].resolve(key))
+        for scenario, _, key in (each.partition(".") for each in said)
+    }
+    for name, artifact in artifacts.items():
+        file = f"results/scenarios/{name}.json"
+        if name not in read:
+            yield Finding("unread", file, 0, "no chapter reads it", information=True)
+            continue
+        for key in artifact.outputs:
+            if (name, key) not in keys:
+                yield Finding("unquoted", file, 0, f"nobody quotes {key}", information=True)

@@ -1,0 +1,1 @@
+"""Chapters executed: kernels, cells and their outputs."""

@@ -1,0 +1,1 @@
+"""What a chapter's cells make: tables and figures, with their data."""

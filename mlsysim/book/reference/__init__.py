@@ -1,0 +1,1 @@
+"""The generated pages: one for each scenario, class and number."""

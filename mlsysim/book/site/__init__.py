@@ -1,0 +1,1 @@
+"""The HTML and the print of the book: Sphinx, its nodes, cards and downloads."""

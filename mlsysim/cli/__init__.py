@@ -1,0 +1,1 @@
+"""The command `mlsysim`: a module for each of its larger subcommands."""

@@ -1,0 +1,1 @@
+"""The process at work: its interpreter, libraries and modules, what it reads, and its turn."""

@@ -1,0 +1,446 @@
+"""The digest of the code: blind to what moves no result, sharp for what does, alike everywhere."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from mlsysim import paths
+from mlsysim.artifacts.code import closure, closure_of_kind, libraries, one_look
+from mlsysim.engine import scenario_types
+from tests.conftest import Run
+
+KINDS = [*scenario_types.HOMES]
+# Of the math module, what gives the same bits on every machine.
+EXACT = ("fsum", "sqrt", "isqrt", "nextafter", "isfinite", "inf")
+TRAINING = Path("engine", "scenario_definitions", "training.py")
+SOLVERS = sorted(paths.PACKAGE.joinpath("solvers").glob("*.py"))
+
+# Pint and what it imports, all of it pure Python.
+DEPENDENCIES = ("pint", "flexparser", "flexcache", "platformdirs", "typing_extensions")
+
+# Solvers that only the published steps use.
+OF_OTHERS = {"fitting", "statistics"}
+# Solvers of one subject, with a kind that uses it.
+OF_KINDS = {"checkpoints": "FleetReliabilityScenario", "schedule": "PipelineScheduleScenario"}
+
+Digests = dict[str, str]
+
+
+@pytest.fixture
+def copy(root: Path, package: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the package whose files this process digests in place of its own."""
+    assert paths.root() == root
+    assert untouched()
+    monkeypatch.setattr(paths, "PACKAGE", package)
+    return package
+
+
+@cache
+def untouched() -> Digests:
+    """The digests of the package itself, which those of a copy equal until it is edited."""
+    return digests()
+
+
+def digests() -> Digests:
+    """The digests as they are now, each module read once."""
+    with one_look():
+        return looked()
+
+
+def looked() -> Digests:
+    found = {name: each.digest for kind in KINDS for name, each in closure_of_kind(kind).items()}
+    assert len(found) > 10
+    return found
+
+
+def moved() -> set[str]:
+    before, now = untouched(), digests()
+    return {name for name in {*before, *now} if before.get(name) != now.get(name)}
+
+
+def rewrite(path: Path, edit: Callable[[str], str]) -> None:
+    text = path.read_text("utf-8")
+    assert edit(text) != text, path
+    path.write_text(edit(text), "utf-8")
+
+
+# What does not move it.
+
+
+def test_comments_and_layout_of_all_modules_move_nothing(copy: Path) -> None:
+    for path in copy.rglob("*.py"):
+        rewrite(path, lambda text: "# a remark\n\n" + text.replace("\n\n\n", "\n" * 4) + "# end\n")
+    assert moved() == set()
+
+
+def test_another_way_to_spell_the_same_code_moves_nothing(copy: Path) -> None:
+    for path in copy.rglob("*.py"):
+        text = path.read_text("utf-8")
+        if "# ASSUME " not in text:  # unparsing drops comments, and those are printed
+            path.write_text(ast.unparse(ast.parse(text)), "utf-8")
+    assert moved() == set()
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("solvers/memory.py", "Memory of one accelerator, in bytes"),  # of a module
+        ("solvers/memory.py", "Bytes per accelerator of one layer's activations"),  # of a function
+        ("solvers/pipeline.py", "Seconds in which the slowest stage waits"),
+        ("units/vocabulary.py", "The finite float that"),
+    ],
+)
+def test_a_docstring_that_no_artifact_prints_moves_nothing(
+    path: str, text: str, copy: Path
+) -> None:
+    rewrite(copy / path, lambda source: source.replace(text, "Something else"))
+    assert moved() == set()
+
+
+# What moves it.
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("solvers/memory.py", "inner = 4.0 * hidden", "inner = 9.0 * hidden"),
+        ("solvers/memory.py", "inner = 4.0 * hidden", "inner = 4.0 - hidden"),
+        ("solvers/memory.py", "inner = 4.0 * hidden", "inner = 4 * hidden"),
+        (
+            "solvers/memory.py",
+            "hidden * whole + inner / tensor",
+            "hidden * (whole + inner) / tensor",
+        ),
+        ("solvers/memory.py", "interleaving > 1", "interleaving >= 1"),
+        ("solvers/memory.py", "return smaller(kept", "return max(kept"),
+        ("solvers/memory.py", "# ASSUME weights are kept", "# ASSUME weights are never kept"),
+        ("solvers/memory.py", "# ASSUME weights are kept", "# weights are kept"),
+        ("solvers/result.py", "Equation: twice forward;", "Equation: two times forward;"),
+        (str(TRAINING), "Tokens of one optimizer step after", "Tokens of a step after"),
+        (str(TRAINING), "Excludes: a measured step time,", "Excludes: a measured time,"),
+        (str(TRAINING), '@output("GB")', '@output("GiB")'),
+        ("units/vocabulary.txt", "minute = 60", "minute = 61"),
+        ("units/vocabulary.txt", "hour = 3600 * second = h", ""),
+        (
+            "units/vocabulary.py",
+            "return float(value.to_root_units()",
+            "return int(value.to_root_units()",
+        ),
+        ("registry/types.py", "norms = 2 * h", "norms = 3 * h"),
+        ("canonical.py", ":.12g}", ":.11g}"),
+    ],
+)
+def test_what_can_move_a_digit_or_a_printed_text_moves_the_digest_of_its_module(
+    path: str, old: str, new: str, copy: Path
+) -> None:
+    rewrite(copy / path, lambda text: text.replace(old, new, 1))
+    name = "mlsysim." + path.removesuffix(".py").removesuffix(".txt").replace("/", ".")
+    assert moved() == {name}
+
+
+def test_a_comment_in_the_vocabulary_of_units_moves_nothing(copy: Path) -> None:
+    rewrite(
+        copy / "units/vocabulary.txt", lambda text: "# a remark\n" + text.replace(" = ", "  =  ")
+    )
+    assert moved() == set()
+
+
+def test_an_assumption_counts_with_all_its_lines(copy: Path) -> None:
+    rewrite(
+        copy / "solvers" / "layer.py",
+        lambda text: re.sub(r"(# ASSUME the extra all-gather .*\n\s+# )", r"\1once more ", text),
+    )
+    assert moved() == {"mlsysim.solvers.layer"}
+
+
+def test_an_assumption_beside_code_counts_like_one_above_it(copy: Path) -> None:
+    line = "return choose(causal_half, 2.0, 4.0) * sequences * seq_len * seq_len * hidden"
+    rewrite(
+        copy / "solvers" / "flops.py",
+        lambda text: text.replace(line, f"{line}  # ASSUME the other half is skipped"),
+    )
+    assert moved() == {"mlsysim.solvers.flops"}
+    stated = closure("mlsysim.solvers.flops")["mlsysim.solvers.flops"].assumptions
+    assert stated == ("the other half is skipped",)
+
+
+# Which modules it covers.
+
+
+def test_every_module_of_the_solver_counts_for_the_kind_that_solves() -> None:
+    found = closure_of_kind("ReferenceTrainingStepScenario")
+    of_step = {path.stem for path in SOLVERS} - {"__init__"} - OF_OTHERS - {*OF_KINDS}
+    assert {f"mlsysim.solvers.{name}" for name in of_step} <= {*found}
+    # What only the fit of published steps or another kind needs makes no step stale.
+    assert not {f"mlsysim.solvers.{name}" for name in OF_OTHERS | {*OF_KINDS}} & {*found}
+    for name, kind in OF_KINDS.items():
+        assert f"mlsysim.solvers.{name}" in closure_of_kind(kind)
+    for_fit = closure_of_kind("PublishedStepFitScenario")
+    assert {f"mlsysim.solvers.{name}" for name in of_step | OF_OTHERS} <= {*for_fit}
+    # A run needs what its steps and its checkpoints need.
+    for_run = closure_of_kind("TrainingRunScenario")
+    assert {f"mlsysim.solvers.{name}" for name in of_step | {"checkpoints"}} <= {*for_run}
+    assert "mlsysim.units" in found
+    assert "mlsysim.solvers" in found  # packages run when a module inside is imported
+    assert not [name for name in found if name.startswith("mlsysim.book")]
+
+
+def test_what_turns_a_document_into_a_scenario_counts_too() -> None:
+    found = closure_of_kind("ReferenceTrainingStepScenario")
+    assert {
+        "mlsysim.declarations.documents",
+        "mlsysim.declarations.fields",
+        "mlsysim.registry.loading",
+    } <= {*found}
+
+
+def test_modules_that_only_judge_show_or_build_do_not_count() -> None:
+    for kind in KINDS:
+        found = set(closure_of_kind(kind))
+        for name in ("cli", "showing", "building", "artifacts.staleness", "artifacts.lock"):
+            assert f"mlsysim.{name}" not in found
+
+
+def test_imports_for_the_type_checker_are_not_followed(copy: Path) -> None:
+    for name in ("seen", "unseen"):
+        (copy / f"{name}.py").write_text("X = 1\n", "utf-8")
+    (copy / "start.py").write_text(
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    from mlsysim import unseen\n"
+        "else:\n    from mlsysim import seen\n",
+        "utf-8",
+    )
+    assert set(closure("mlsysim.start")) == {"mlsysim", "mlsysim.start", "mlsysim.seen"}
+
+
+def test_imports_inside_functions_and_relative_ones_are_followed(copy: Path) -> None:
+    inner = copy / "inner"
+    inner.mkdir()
+    (inner / "__init__.py").write_text("from . import near\n", "utf-8")
+    (inner / "near.py").write_text("def f():\n    from ..far import g\n    return g\n", "utf-8")
+    (inner / "other.py").write_text("", "utf-8")
+    (copy / "far.py").write_text(
+        "class A:\n    def f(self):\n        try:\n            import mlsysim.inner.other\n"
+        "        finally:\n            pass\n",
+        "utf-8",
+    )
+    found = closure("mlsysim.inner")
+    assert set(found) == {
+        "mlsysim",
+        "mlsysim.far",
+        "mlsysim.inner",
+        "mlsysim.inner.near",
+        "mlsysim.inner.other",
+    }
+
+
+def test_one_look_sees_what_was_there_and_the_next_one_what_is_there(copy: Path) -> None:
+    step = copy / "solvers" / "step.py"
+    with one_look():
+        before = looked()
+        rewrite(step, lambda text: text + "\nADDED = 1\n")
+        assert looked() == before
+    assert moved() == {"mlsysim.solvers.step"}
+    with one_look():
+        assert looked() == digests() != before
+
+
+def test_a_new_import_brings_its_module_into_the_closure(copy: Path) -> None:
+    (copy / "solvers" / "optimizer.py").write_text("X = 1\n", "utf-8")
+    rewrite(
+        copy / "solvers" / "memory.py",
+        lambda text: text.replace(
+            "__all__ =", "from mlsysim.solvers.optimizer import X as X\n\n__all__ =", 1
+        ),
+    )
+    assert moved() == {"mlsysim.solvers.memory", "mlsysim.solvers.optimizer"}
+
+
+def test_the_pinned_versions_of_libraries_that_the_code_imports_count(root: Path) -> None:
+    modules = closure_of_kind("ReferenceTrainingStepScenario")
+    before = libraries(modules)
+    assert "pint" in before
+    assert "sphinx" not in before
+    pins = root / "requirements.lock"
+    rewrite(pins, lambda text: text.replace("sphinx==", "sphinx==9"))
+    assert libraries(modules) == before
+    rewrite(pins, lambda text: text.replace("pint==0", "pint==1"))
+    assert libraries(modules) != before
+
+
+# What the closure and the solvers may not do, because the digest or another Python cannot see it.
+
+
+def of_closures() -> list[str]:
+    return sorted({name for kind in KINDS for name in closure_of_kind(kind)} - {"mlsysim"})
+
+
+def source(name: str) -> Path:
+    base = paths.PACKAGE.parent.joinpath(*name.split("."))
+    return base.with_suffix(".py") if base.with_suffix(".py").is_file() else base / "__init__.py"
+
+
+def nodes(path: Path) -> Iterator[ast.AST]:
+    return ast.walk(ast.parse(path.read_text("utf-8")))
+
+
+@pytest.mark.parametrize("name", of_closures())
+def test_no_module_behind_an_artifact_imports_by_text_or_runs_text(name: str) -> None:
+    for node in nodes(source(name)):
+        if isinstance(node, ast.Import):
+            assert not {alias.name.partition(".")[0] for alias in node.names} & {
+                "importlib",
+                "pkgutil",
+                "runpy",
+                "mlsysim",
+            }, f"{name}:{node.lineno}"
+        if isinstance(node, ast.ImportFrom):
+            assert node.module not in ("importlib", "pkgutil", "runpy"), f"{name}:{node.lineno}"
+        if isinstance(node, ast.Name):
+            assert node.id not in ("__import__", "exec", "eval", "compile"), f"{name}:{node.lineno}"
+
+
+@pytest.mark.parametrize("name", of_closures())
+def test_no_module_behind_an_artifact_takes_names_from_the_door_of_the_package(name: str) -> None:
+    # mlsysim/__init__.py finds its names by text, where the closure cannot follow.
+    for node in nodes(source(name)):
+        if isinstance(node, ast.ImportFrom) and node.module == "mlsysim":
+            for alias in node.names:
+                assert source(f"mlsysim.{alias.name}").is_file(), f"{name}:{node.lineno}"
+
+
+OF_NUMPY = {
+    "argsort",
+    "array",
+    "asarray",
+    "broadcast_to",
+    "concatenate",
+    "flatnonzero",
+    "full",
+    "inf",
+    "int64",
+    "maximum",
+    "meshgrid",
+    "minimum",
+    "ndarray",
+    "repeat",
+    "tile",
+    "where",
+}
+
+
+@pytest.mark.parametrize("path", SOLVERS, ids=lambda path: path.stem)
+def test_solvers_use_only_arithmetic_that_every_python_and_processor_rounds_alike(
+    path: Path,
+) -> None:
+    # sum() of floats differs between Python 3.11 and 3.12; log, exp and pow between processors.
+    for node in nodes(path):
+        place = f"{path.name}:{getattr(node, 'lineno', 0)}"
+        if isinstance(node, ast.Name):
+            # Whole numbers, as the search counts them, add up alike everywhere.
+            assert node.id != "pow", place
+            assert node.id != "sum" or path.stem == "search", place
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            assert node.value.id != "math" or node.attr in EXACT, place
+            assert (node.value.id, node.attr) != ("statistics", "mean"), place
+            # Elementwise arithmetic, comparisons and layout; nothing that adds up or approximates.
+            assert node.value.id not in ("np", "numpy") or node.attr in OF_NUMPY, place
+        if isinstance(node, ast.Import):
+            assert "statistics" not in {alias.name for alias in node.names}, place
+        if isinstance(node, ast.ImportFrom):
+            assert (node.module or "").partition(".")[0] not in ("numpy", "math", "cmath"), place
+        if isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, ast.Pow):
+            power = node.right if isinstance(node, ast.BinOp) else node.value
+            assert isinstance(power, ast.Constant), place
+            assert type(power.value) is int, place
+
+
+# The same everywhere.
+
+
+def interpreter(version: str) -> str | None:
+    """A Python of that version, on the path or where pyenv keeps them."""
+    found = [shutil.which(f"python{version}")]
+    kept = Path.home() / ".pyenv" / "versions"
+    found += [str(path) for path in sorted(kept.glob(f"{version}.*/bin/python"))]
+    say = "import sys; print('%d.%d' % sys.version_info[:2])"
+    for path in filter(None, found):
+        said = subprocess.run(
+            [path, "-c", say], capture_output=True, text=True, check=False, timeout=30
+        )
+        if said.stdout.strip() == version:
+            return path
+    return None
+
+
+def pure_dependencies(folder: Path) -> Path:
+    """Links to what mlsysim imports, so that another interpreter finds it and nothing else."""
+    folder.mkdir()
+    for name in DEPENDENCIES:
+        spec = importlib.util.find_spec(name)
+        assert spec
+        assert spec.origin
+        found = Path(spec.origin)
+        found = found.parent if found.name == "__init__.py" else found
+        (folder / found.name).symlink_to(found)
+    installed = next(folder.glob("pint")).resolve().parent  # pint asks for its version there
+    for about in installed.glob("*.dist-info"):
+        if about.name.partition("-")[0].lower() in DEPENDENCIES:
+            (folder / about.name).symlink_to(about)
+    return folder
+
+
+def made(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+def test_another_python_makes_the_same_bytes_from_the_same_ingredients(
+    version: str, solved: Path, tmp_path: Path
+) -> None:
+    python = interpreter(version)
+    if not python:
+        pytest.skip(f"no Python {version} found")
+    before = made(solved / "results")
+    shutil.rmtree(solved / "results")
+    found = subprocess.run(
+        [python, "-m", "mlsysim", "solve", "--all"],
+        cwd=solved,
+        env={
+            **{k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV"))},
+            "MLSYSIM_ROOT": str(solved),
+            "PYTHONPATH": os.pathsep.join(
+                (str(paths.PACKAGE.parent), str(pure_dependencies(tmp_path / "dependencies")))
+            ),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (found.returncode, found.stderr) == (0, "")
+    assert made(solved / "results") == before
+
+
+@pytest.mark.parametrize("seed", ["0", "1"])
+def test_another_seed_of_hashes_makes_the_same_bytes(seed: str, solved: Path, run: Run) -> None:
+    before = made(solved / "results")
+    shutil.rmtree(solved / "results")
+    found = run(solved, "solve", "--all", PYTHONHASHSEED=seed)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert made(solved / "results") == before
