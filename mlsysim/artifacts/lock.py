@@ -1,166 +1,244 @@
-"""results/artifacts.lock: which ingredients made which artifact, one line per scenario.
+"""results/artifacts.lock: what was made from which ingredients, one line each.
 
-    code 5f0c... schema=1 pint=77ae... mlsysim.units=9ab1... ...
-    scenario DenseLLMPretrainingStep inputs=77aa... code=5f0c... artifact=c0de...
+    lock 2
+    chapter 01_reference_step INGREDIENTS MADE PARTS
+    library pint DIGEST
+    module mlsysim.units.vocabulary DIGEST
+    product figures/01_reference_step/losses csv=DIGEST svg=DIGEST
+    record quotes.json INGREDIENTS MADE PARTS
+    scenario DenseLLMPretrainingStep INGREDIENTS MADE PARTS
+    uses 01_reference_step files chapters/formats.toml
 
-A `code` line says what a code digest stands for, so that a stale artifact can name the module that
-changed. Lines are a set: their order and merges that keep both sides do no harm, a line that is
+INGREDIENTS and MADE are digests of all that something was made from and of the files that were
+made; the two together certify. PARTS tells which ingredient is another one, whichever lines a merge
+brings together. Products name the file that was edited, modules show in a diff what a change
+touched. Lines are a set: their order and merges that keep both sides do no harm, and a line that is
 not understood certifies nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from pathlib import Path
+from urllib.parse import quote, unquote
 
 from mlsysim import files, paths
-from mlsysim.artifacts.artifact_schema import VERSION
-from mlsysim.artifacts.code import closure_of_kind, libraries
-from mlsysim.canonical import digest
-from mlsysim.declarations.documents import Document, document
-from mlsysim.errors import InputError, MlsysimError
+from mlsysim.artifacts import fingerprint
+from mlsysim.artifacts.code import one_look
+from mlsysim.artifacts.ingredients import Ingredients, code, short
+from mlsysim.artifacts.schema_versions import other_schema
 from mlsysim.naming import stems
 
-__all__ = ["Ingredients", "Lock", "certify", "faults", "ingredients", "read_lock"]
+__all__ = ["Certificate", "Line", "Lock", "certify", "faults", "read_lock", "take"]
 
-Entries: TypeAlias = set[tuple[str, str, str]]
+SCHEMA = 2
+LONGEST = 200  # characters of a line; what is longer is none of ours
+
+# What one line certifies, and lists of files that belong to a chapter.
+_MADE = ("chapter", "record", "scenario")
+_DIGEST = re.compile(r"[\w-]{10}", re.ASCII)
+
+Files = Mapping[str, Mapping[str, str]]
+Uses = Iterable[tuple[str, str]]
+
+
+@dataclass(frozen=True, order=True)
+class Line:
+    """That something was made: digests of its ingredients and of itself, and its parts."""
+
+    ingredients: str
+    made: str
+    parts: str
+
+    def changed(self, now: Ingredients) -> list[str]:
+        """Which ingredients are other ones now, so far as the parts tell."""
+        return [] if self.ingredients == now.digest else fingerprint.changed(self.parts, now.parts)
 
 
 @dataclass(frozen=True)
-class Ingredients:
-    """What an artifact is made from: a digest of its resolved inputs, and the parts of its code."""
+class Certificate:
+    """What a build made: word and name of its line, from what, and the digest of what was made.
 
-    inputs: str
-    parts: tuple[tuple[str, str], ...]
+    A chapter has products, the digest of each file by ending, and what its cells used.
+    """
 
-    @property
-    def code(self) -> str:
-        """One digest of all parts."""
-        return _code_digest(self.parts)
+    word: str
+    name: str
+    made_from: Ingredients
+    made: str
+    products: Files = field(default_factory=dict)
+    uses: Uses = ()
 
-    @property
-    def modules(self) -> list[tuple[str, str]]:
-        """The parts that are modules of this package."""
-        package = paths.PACKAGE.name
-        return [part for part in self.parts if part[0].partition(".")[0] == package]
-
-    @property
-    def libraries(self) -> list[str]:
-        """The parts that are libraries of others."""
-        ours = {"schema", *(name for name, _ in self.modules)}
-        return [name for name, _ in self.parts if name not in ours]
-
-
-def _code_digest(parts: Iterable[tuple[str, str]]) -> str:
-    return digest([list(part) for part in parts])
+    def line(self) -> Line:
+        """The line that certifies it."""
+        head = f"{self.word} {self.name} {self.made_from.digest} {short(self.made)} "
+        parts = fingerprint.packed(self.made_from.parts, LONGEST - len(head))
+        return Line(self.made_from.digest, short(self.made), parts)
 
 
 @dataclass(frozen=True)
 class Lock:
-    """For each scenario its certified (inputs, code, artifact), and what code digests mean."""
+    """What the lock holds: sets, because a merge can leave several lines of one thing."""
 
-    scenarios: dict[str, Entries] = field(default_factory=dict)
-    code: dict[str, dict[str, str]] = field(default_factory=dict)
+    schemas: set[str] = field(default_factory=set)
+    made: dict[tuple[str, str], set[Line]] = field(default_factory=dict)
+    code: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    products: dict[str, set[tuple[tuple[str, str], ...]]] = field(default_factory=dict)
+    uses: set[tuple[str, str, str]] = field(default_factory=set)
 
-    def certifies(self, name: str, made_from: Ingredients, artifact: str) -> bool:
-        """Whether some line says that these ingredients made this artifact."""
-        return (made_from.inputs, made_from.code, artifact) in self.scenarios.get(name, ())
+    def lines(self, word: str, name: str) -> set[Line]:
+        """What certifies a thing: one line, or those of several branches."""
+        return self.made.get((word, name), set())
+
+    def certifies(
+        self, name: str, made_from: Ingredients, made: str, word: str = "scenario"
+    ) -> bool:
+        """Whether some line says that these ingredients made this."""
+        found = self.lines(word, name)
+        return bool(found) and (made_from.digest, short(made)) in {
+            (line.ingredients, line.made) for line in found
+        }
+
+    def names(self, word: str) -> list[str]:
+        """All things of a word, sorted."""
+        return sorted(name for kind, name in self.made if kind == word)
+
+    def merged(self) -> list[str]:
+        """What several branches made, each in its way."""
+        return sorted(name for (_, name), found in self.made.items() if len(found) > 1)
+
+    def put(self, made: Certificate) -> None:
+        """Certify this in place of whatever is certified of its name."""
+        self._forget(made.word, made.name)
+        self.made[made.word, made.name] = {made.line()}
+        for name, digests in made.products.items():
+            found = tuple(sorted((end, short(each)) for end, each in digests.items()))
+            self.products[name] = {found}
+        for kind, path in made.uses:
+            if len(f"uses {made.name} {kind} {quote(path)}") <= LONGEST:
+                self.uses.add((made.name, kind, path))
+
+    def _forget(self, word: str, name: str) -> None:
+        self.made.pop((word, name), None)
+        if word == "chapter":
+            for product in [each for each in self.products if _chapter_of(each) == name]:
+                del self.products[product]
+            self.uses.difference_update([each for each in self.uses if each[0] == name])
+
+    def forget_what_is_gone(self) -> None:
+        """Drop the lines of scenarios and chapters that are there no longer."""
+        for word, name in self.gone():
+            self._forget(word, name)
+
+    def gone(self) -> list[tuple[str, str]]:
+        """The scenarios and chapters that are certified, and are there no longer."""
+        scenarios = {("scenario", name) for name in stems("Scenarios")}
+        chapters = {("chapter", path.stem) for path in paths.chapters().glob("*.md")}
+        named = {key for key in self.made if key[0] != "record"}
+        return sorted(named - scenarios - chapters)
+
+    def take(self, other: Lock) -> None:
+        """Certify what another lock certifies, in place of what is certified of these names."""
+        for (word, name), found in other.made.items():
+            self._forget(word, name)
+            self.made[word, name] = set(found)
+        self.products.update(other.products)
+        self.uses.update(other.uses)
+
+    def text(self) -> str:
+        """The lock as a build writes it."""
+        lines = [
+            f"{word} {name} {line.ingredients} {line.made} {line.parts}"
+            for (word, name), found in self.made.items()
+            for line in found
+        ]
+        lines += [
+            f"{word} {name} {each}" for (word, name), found in self.code.items() for each in found
+        ]
+        lines += [
+            " ".join(("product", name, *(f"{end}={each}" for end, each in digests)))
+            for name, found in self.products.items()
+            for digests in found
+        ]
+        lines += [f"uses {chapter} {kind} {quote(path)}" for chapter, kind, path in self.uses]
+        return "".join(f"{line}\n" for line in (f"lock {SCHEMA}", *sorted(lines)))
 
 
-def ingredients(document: Document, same_kind: Ingredients | None = None) -> Ingredients:
-    """The ingredients of a scenario as they are now; its code is that of others of its kind."""
-    try:
-        parts = same_kind.parts if same_kind else _code_parts(document.kind)
-    except InputError as error:
-        raise InputError(f"{document.place}: {error}") from None
-    return Ingredients(inputs=digest(document.content()), parts=parts)
+def _chapter_of(product: str) -> str:
+    return product.split("/")[1]
 
 
-def _code_parts(kind: str) -> tuple[tuple[str, str], ...]:
-    modules = closure_of_kind(kind)
-    parts = {"schema": str(VERSION)}
-    parts |= {name: digest(pinned)[:12] for name, pinned in libraries(modules).items()}
-    parts |= {name: each.digest[:12] for name, each in modules.items()}
-    return tuple(parts.items())
-
-
-def read_lock() -> Lock:
+def read_lock(path: Path | None = None) -> Lock:
     """The lock as it is on disk; empty if there is none."""
     lock = Lock()
-    for line in files.read(paths.lock()).decode(errors="replace").splitlines():
-        word, *rest = line.split() or [""]
-        fields = dict(part.split("=", 1) for part in rest[1:] if "=" in part)
-        if word == "code" and rest and rest[0] == _code_digest(fields.items()):
-            lock.code[rest[0]] = fields
-        elif word == "scenario" and set(fields) == {"inputs", "code", "artifact"}:
-            line_of = lock.scenarios.setdefault(rest[0], set())
-            line_of.add((fields["inputs"], fields["code"], fields["artifact"]))
-    return lock
+    for line in files.read(path or paths.lock()).decode(errors="replace").splitlines():
+        word, *rest = line.split() if len(line) <= LONGEST else [""]
+        if word == "lock" and len(rest) == 1:
+            lock.schemas.add(rest[0])
+        elif word in _MADE and len(rest) == 4 and all(map(_DIGEST.fullmatch, rest[1:3])):
+            lock.made.setdefault((word, rest[0]), set()).add(Line(*rest[1:]))
+        elif word in ("library", "module") and len(rest) == 2:
+            lock.code.setdefault((word, rest[0]), set()).add(rest[1])
+        elif word == "product" and len(rest) > 1 and rest[0].count("/") == 2:
+            pairs = tuple(
+                (end, made) for end, _, made in (each.partition("=") for each in rest[1:])
+            )
+            lock.products.setdefault(rest[0], set()).add(pairs)
+        elif word == "uses" and len(rest) == 3:
+            lock.uses.add((rest[0], rest[1], unquote(rest[2])))
+    return lock if lock.schemas <= {str(SCHEMA)} else Lock(schemas=lock.schemas)
 
 
 def faults() -> list[str]:
     """What the lock holds beside what a build writes, as a merge or an edit by hand leaves it."""
-    lock, known = read_lock(), set(stems("Scenarios"))
-    found = [f"certifies {name}, which is gone" for name in sorted({*lock.scenarios} - known)]
-    found += [
-        f"certifies {name} more than once"
-        for name, entries in sorted(lock.scenarios.items())
-        if len(entries) > 1
-    ]
-    if not found and (
-        files.read(paths.lock()) != _text(lock).encode()
-        or any(not _is_explained(entries, lock) for entries in lock.scenarios.values())
-    ):
+    data, lock = files.read(paths.lock()), read_lock()
+    if other := _other_schema(data, lock):
+        return [f"is {other}"]
+    found = [f"certifies {name}, which is gone" for _, name in lock.gone()]
+    if both := lock.merged():
+        named = ", ".join(both[:3]) + (", ..." if len(both) > 3 else "")
+        found.append(f"merged from two branches, which both made {named}; run: snakemake all")
+    if not found and data != lock.text().encode():
         found.append("is not as a build writes it: a line is damaged, doubled or out of its place")
     return found
 
 
-def certify(made: dict[str, tuple[Ingredients, str]]) -> None:
-    """Write which ingredients made these artifacts; drop the lines of scenarios that are gone."""
+def _other_schema(data: bytes, lock: Lock) -> str:
+    """What to tell of a lock of another schema; the first named none, and had lines of code."""
+    said = [int(each) for each in lock.schemas if each.isdecimal()]
+    said += [1] * data.startswith(b"code ")
+    return other_schema(max(said, default=SCHEMA), SCHEMA)
+
+
+def certify(made: Iterable[Certificate], into: Path | None = None) -> None:
+    """Write what certifies these; drop what certifies scenarios and chapters that are gone.
+
+    Into another file no line of others is taken, and no lock is held: `take` brings several such
+    files together, for machines that share nothing but a folder.
+    """
+    new = Lock()
+    for each in made:
+        new.put(each)
+    if into:
+        files.write(into, new.text())
+    else:
+        _take([new])
+
+
+def take(found: Iterable[Path]) -> None:
+    """Bring what `certify` wrote into these files into the lock."""
+    _take(map(read_lock, found))
+
+
+@one_look()
+def _take(others: Iterable[Lock]) -> None:
     with files.exclusive(paths.build() / "lock.mutex"):
-        lock, known = read_lock(), set(stems("Scenarios"))
-        for name, entries in [*lock.scenarios.items()]:
-            if name not in known or name in made:
-                del lock.scenarios[name]
-            elif len(entries) > 1 or not _is_explained(entries, lock):
-                for made_from, artifact in _still_true(name, entries):
-                    _add(lock, name, made_from, artifact)
-        for name, (made_from, artifact) in made.items():
-            _add(lock, name, made_from, artifact)
-        files.write(paths.lock(), _text(lock))
-
-
-def _add(lock: Lock, name: str, made_from: Ingredients, artifact: str) -> None:
-    lock.scenarios[name] = {(made_from.inputs, made_from.code, artifact)}
-    lock.code[made_from.code] = dict(made_from.parts)
-
-
-def _is_explained(entries: Entries, lock: Lock) -> bool:
-    """Whether the lock says what the code digests of these entries stand for."""
-    return all(code in lock.code for _, code, _ in entries)
-
-
-def _still_true(name: str, entries: Entries) -> Iterator[tuple[Ingredients, str]]:
-    """What certifies the artifact that is there, if one of these entries does."""
-    with suppress(MlsysimError, FileNotFoundError):
-        made_from = ingredients(document(f"Scenarios.{name}"))
-        artifact = digest(files.read(paths.artifact(name)))
-        if (made_from.inputs, made_from.code, artifact) in entries:
-            yield made_from, artifact
-
-
-def _text(lock: Lock) -> str:
-    """The lock as a build writes it: the code that scenarios were made with, then the scenarios."""
-    scenarios = [
-        f"scenario {name} inputs={inputs} code={code} artifact={artifact}"
-        for name, entries in lock.scenarios.items()
-        for inputs, code, artifact in entries
-    ]
-    used = {code for entries in lock.scenarios.values() for _, code, _ in entries}
-    codes = [
-        " ".join(("code", code, *(f"{part}={value}" for part, value in lock.code[code].items())))
-        for code in used & {*lock.code}
-    ]
-    return "".join(f"{line}\n" for line in (*sorted(codes), *sorted(scenarios)))
+        lock = read_lock()
+        for other in others:
+            lock.take(other)
+        lock.forget_what_is_gone()
+        lock.code.clear()
+        lock.code.update({key: {each} for key, each in code(word for word, _ in lock.made).items()})
+        files.write(paths.lock(), lock.text())

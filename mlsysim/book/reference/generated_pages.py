@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from mlsysim import files, paths
-from mlsysim.artifacts.lock import Ingredients, ingredients
+from mlsysim.artifacts.ingredients import Ingredients, ingredients
 from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.book.check.scenario_texts import purpose, text
 from mlsysim.book.pages.page_sources import page
@@ -182,10 +182,10 @@ def _derivation(name: str) -> dict[str, Any]:
 
 
 def _digests(made: Ingredients, artifact: Artifact) -> dict[str, str]:
-    """The digests of an artifact, as results/artifacts.lock records them, and of its table."""
+    """The digests of what an artifact was made from, of itself and of its table."""
     digests = {
         "inputs, with their sources": made.inputs,
-        "code and libraries": made.code,
+        "code and libraries": digest(made.code),
         "artifact": digest(files.read(paths.artifact(artifact.name))),
     }
     if "table" in artifact.content:
