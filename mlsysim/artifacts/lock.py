@@ -1,24 +1,23 @@
 """results/artifacts.lock: what was made from which ingredients, one line each.
 
-    lock 2
-    chapter 01_reference_step INGREDIENTS MADE PARTS
-    library pint DIGEST
-    module mlsysim.units.vocabulary DIGEST
-    product figures/01_reference_step/losses csv=DIGEST svg=DIGEST
-    record quotes.json INGREDIENTS MADE PARTS
-    scenario DenseLLMPretrainingStep INGREDIENTS MADE PARTS
-    uses 01_reference_step files chapters/formats.toml
+    lock 2 CHECK
+    chapter 01_reference_step INGREDIENTS MADE PARTS CHECK
+    library pint DIGEST CHECK
+    module mlsysim.units.vocabulary DIGEST CHECK
+    product figures/01_reference_step/losses csv=DIGEST svg=DIGEST CHECK
+    record quotes.json INGREDIENTS MADE PARTS CHECK
+    scenario DenseLLMPretrainingStep INGREDIENTS MADE PARTS CHECK
+    uses 01_reference_step files chapters/formats.toml CHECK
 
 INGREDIENTS and MADE are digests of all that something was made from and of the files that were
 made; the two together certify. PARTS tells which ingredient is another one, whichever lines a merge
 brings together. Products name the file that was edited, modules show in a diff what a change
 touched. Lines are a set: their order and merges that keep both sides do no harm, and a line that is
-not understood certifies nothing.
+damaged, which CHECK tells, certifies nothing.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +28,7 @@ from mlsysim.artifacts import fingerprint
 from mlsysim.artifacts.code import one_look
 from mlsysim.artifacts.ingredients import Ingredients, code, short
 from mlsysim.artifacts.schema_versions import other_schema
+from mlsysim.canonical import digest
 from mlsysim.naming import stems
 
 __all__ = ["Certificate", "Line", "Lock", "certify", "faults", "read_lock", "take"]
@@ -36,9 +36,10 @@ __all__ = ["Certificate", "Line", "Lock", "certify", "faults", "read_lock", "tak
 SCHEMA = 2
 LONGEST = 200  # characters of a line; what is longer is none of ours
 
+_CHECK = 3  # characters of a blank and the check of a line
+
 # What one line certifies, and lists of files that belong to a chapter.
 _MADE = ("chapter", "record", "scenario")
-_DIGEST = re.compile(r"[\w-]{10}", re.ASCII)
 
 Files = Mapping[str, Mapping[str, str]]
 Uses = Iterable[tuple[str, str]]
@@ -74,7 +75,7 @@ class Certificate:
     def line(self) -> Line:
         """The line that certifies it."""
         head = f"{self.word} {self.name} {self.made_from.digest} {short(self.made)} "
-        parts = fingerprint.packed(self.made_from.parts, LONGEST - len(head))
+        parts = fingerprint.packed(self.made_from.parts, LONGEST - len(head) - _CHECK)
         return Line(self.made_from.digest, short(self.made), parts)
 
 
@@ -117,7 +118,7 @@ class Lock:
             found = tuple(sorted((end, short(each)) for end, each in digests.items()))
             self.products[name] = {found}
         for kind, path in made.uses:
-            if len(f"uses {made.name} {kind} {quote(path)}") <= LONGEST:
+            if len(f"uses {made.name} {kind} {quote(path)}") <= LONGEST - _CHECK:
                 self.uses.add((made.name, kind, path))
 
     def _forget(self, word: str, name: str) -> None:
@@ -163,7 +164,12 @@ class Lock:
             for digests in found
         ]
         lines += [f"uses {chapter} {kind} {quote(path)}" for chapter, kind, path in self.uses]
-        return "".join(f"{line}\n" for line in (f"lock {SCHEMA}", *sorted(lines)))
+        return "".join(f"{line} {_check(line)}\n" for line in (f"lock {SCHEMA}", *sorted(lines)))
+
+
+def _check(line: str) -> str:
+    """Two characters that tell a damaged line, all but one in 4,096."""
+    return short(digest(line))[:2]
 
 
 def _chapter_of(product: str) -> str:
@@ -174,10 +180,13 @@ def read_lock(path: Path | None = None) -> Lock:
     """The lock as it is on disk; empty if there is none."""
     lock = Lock()
     for line in files.read(path or paths.lock()).decode(errors="replace").splitlines():
-        word, *rest = line.split() if len(line) <= LONGEST else [""]
+        whole, _, check = line.rpartition(" ")
+        if len(line) > LONGEST or _check(whole) != check:
+            continue
+        word, *rest = whole.split() or [""]
         if word == "lock" and len(rest) == 1:
             lock.schemas.add(rest[0])
-        elif word in _MADE and len(rest) == 4 and all(map(_DIGEST.fullmatch, rest[1:3])):
+        elif word in _MADE and len(rest) == 4:
             lock.made.setdefault((word, rest[0]), set()).add(Line(*rest[1:]))
         elif word in ("library", "module") and len(rest) == 2:
             lock.code.setdefault((word, rest[0]), set()).add(rest[1])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
 
 from mlsysim import files, paths
 from mlsysim.artifacts.ingredients import ingredients, short
@@ -46,11 +45,10 @@ def _products(chapter: str) -> dict[str, dict[str, str]]:
 def of_records() -> list[Certificate]:
     """What certifies the records of quotes and claims as they are on disk."""
     made = record_ingredients()
-    return [Certificate("record", path.name, made, digest_of(path)) for path in _records()]
-
-
-def _records() -> list[Path]:
-    return [paths.claims(), paths.quotes()]
+    return [
+        Certificate("record", path.name, made, digest(files.read(path)))
+        for path in (paths.claims(), paths.quotes())
+    ]
 
 
 def _of_scenario(name: str) -> Certificate:
@@ -130,7 +128,8 @@ def record_reasons(lock: Lock) -> dict[str, list[str]]:
             found[now.name] = ["not in results/artifacts.lock"]
         elif not _certified(lock, now):
             made = short(now.made) in {line.made for line in lines}
-            damage = "missing" if now.made == "missing" else MERGED if len(lines) > 1 else EDITED
+            there = (paths.results() / now.name).is_file()
+            damage = (MERGED if len(lines) > 1 else EDITED) if there else "missing"
             found[now.name] = _changed(lock, now) + [damage] * (not made)
     return {f"results/{name}": reasons for name, reasons in found.items()}
 
