@@ -23,7 +23,7 @@ REPLICA = "DenseLLMReplica"
 # At the top of a module of the copy: what a person does to another one while this is imported.
 EDIT = """\
 from pathlib import Path
-file = Path(__file__).parents[2] / "units.py"
+file = Path(__file__).parents[2] / "units/vocabulary.py"
 if "EDITED" not in file.read_text():
     file.write_text(file.read_text() + "EDITED = 1\\n")
 """
@@ -52,7 +52,7 @@ def begin(module: Path, code: str) -> None:
 def test_code_that_was_edited_while_it_ran_certifies_nothing_and_is_named(
     root: Path, package: Path, run: Run, code: str, named: str, command: tuple[str, ...]
 ) -> None:
-    before = (package / "units.py").read_text(encoding="utf-8")
+    before = (package / "units/vocabulary.py").read_text(encoding="utf-8")
     begin(package / "engine/scenario_definitions/training.py", code)
     told = run(root, *command, package=package)
     assert told.returncode == 1
@@ -60,7 +60,7 @@ def test_code_that_was_edited_while_it_ran_certifies_nothing_and_is_named(
     assert not paths.lock().exists()
     assert not paths.artifact(REPLICA).exists()
     if code == EDIT:
-        assert before != (package / "units.py").read_text(encoding="utf-8")
+        assert before != (package / "units/vocabulary.py").read_text(encoding="utf-8")
         assert run(root, "solve", REPLICA, package=package).returncode == 0
 
 
@@ -86,7 +86,7 @@ def test_a_cache_that_python_would_trust_by_its_time_stamp_is_not_what_solves(
 ) -> None:
     assert run(root, "solve", REPLICA, package=package).returncode == 0
     then = json.loads(paths.artifact(REPLICA).read_text(encoding="utf-8"))
-    module = package / "outputs.py"
+    module = package / "declarations/outputs.py"
     edited = package / "engine/scenario_definitions/training.py"
     for path in (module, edited, package / "__init__.py"):
         os.utime(path, (1.5e9, 1.5e9))

@@ -158,7 +158,7 @@ def test_a_fork_keeps_no_build_waiting(place: Path, processes: list[subprocess.P
     parent = start(
         place,
         "-c",
-        f"turns = __import__('mlsysim.runtime.turns').turns\n{WATCHED.format(bind='pass')}".replace(
+        f"from mlsysim.runtime import turns\n{WATCHED.format(bind='pass')}".replace(
             "here = os", "turns.wait_for_other_builds()\nhere = os"
         ),
     )
