@@ -5,22 +5,23 @@ Nothing is executed for it, so that a fresh clone, which has no build/, is told 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 
 from mlsysim import files, paths
 from mlsysim.artifacts.ingredients import ingredients, short
-from mlsysim.artifacts.lock import Certificate, Lock, certify, read_lock
+from mlsysim.artifacts.lock import Certificate, Line, Lock, certify, read_lock
 from mlsysim.artifacts.staleness import EDITED, MERGED
+from mlsysim.book.pages.page_records import read_pages
 from mlsysim.book.products.product_files import on_disk
 from mlsysim.book.source import cells
 from mlsysim.building.keys import chapter_key, digest_of, made_from, record_ingredients, versioned
 from mlsysim.canonical import digest
 from mlsysim.declarations.documents import document
-from mlsysim.errors import MlsysimError
+from mlsysim.errors import InputError, MlsysimError
 from mlsysim.runtime import used
 
-__all__ = ["of_chapter", "of_records", "product_reasons", "record_reasons", "settle"]
+__all__ = ["edited", "of_chapter", "of_records", "product_reasons", "record_reasons", "settle"]
 
 _KINDS = ("files", "folders", "patterns", "wrote")
 
@@ -124,14 +125,40 @@ def record_reasons(lock: Lock) -> dict[str, list[str]]:
     found = {}
     for now in of_records():
         lines = lock.lines(now.word, now.name)
+        if not lines and not cells.chapters():
+            continue
         if not lines:
             found[now.name] = ["not in results/artifacts.lock"]
         elif not _certified(lock, now):
             made = short(now.made) in {line.made for line in lines}
-            there = (paths.results() / now.name).is_file()
-            damage = (MERGED if len(lines) > 1 else EDITED) if there else "missing"
-            found[now.name] = _changed(lock, now) + [damage] * (not made)
+            found[now.name] = _changed(lock, now) + ([] if made else [_damage(now.name, lines)])
     return {f"results/{name}": reasons for name, reasons in found.items()}
+
+
+def edited() -> dict[str, list[str]]:
+    """Tables, figures and records that are not what a build made of what is there, by what is told.
+
+    It is asked without executing anything; a chapter is named by its file.
+    """
+    lock, found = read_lock(), dict[str, list[str]]()
+    for chapter in cells.chapters():
+        if reasons := product_reasons(chapter, lock):
+            found[f"chapters/{chapter}.md"] = reasons
+    return found | record_reasons(lock)
+
+
+def _damage(name: str, lines: Collection[Line]) -> str:
+    """What became of a record that no line certifies."""
+    path = paths.results() / name
+    if not path.is_file():
+        return "missing"
+    if len(lines) > 1:
+        return MERGED
+    try:
+        read_pages(path)
+    except InputError as error:
+        return str(error).removeprefix(f"{paths.shown(path)} is ")
+    return EDITED
 
 
 def settle() -> None:

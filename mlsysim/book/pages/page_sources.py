@@ -14,6 +14,7 @@ from mlsysim.artifacts.quotes import Printed, printed, unfit
 from mlsysim.artifacts.reading import read
 from mlsysim.book.arithmetic.displayed_arithmetic import Equation, equations
 from mlsysim.book.claims.chapter_claims import Claim, examine, split
+from mlsysim.book.pages import page_records
 from mlsysim.book.pages._dollar_signs import check_dollars
 from mlsysim.book.pages._quote_context import check_around
 from mlsysim.book.products import latex, table_quotes
@@ -24,7 +25,6 @@ from mlsysim.book.source.front_matter import FrontMatter
 from mlsysim.book.source.product_uses import Product, products
 from mlsysim.book.source.scanner import Role, scan
 from mlsysim.book.source.shown_tables import Shown, shown
-from mlsysim.canonical import dumps
 from mlsysim.errors import InputError, MlsysimError
 
 __all__ = ["Page", "TableNumber", "page", "pages", "read_once", "write_records"]
@@ -300,11 +300,7 @@ def write_records(book: list[Page]) -> bool:
     if wrong:
         raise MlsysimError("\n".join(dict.fromkeys(wrong)))
     done = [
-        files.write(paths.quotes(), _record(quotes)),
-        files.write(paths.claims(), _record(claims)),
+        files.write(paths.quotes(), page_records.text(quotes)),
+        files.write(paths.claims(), page_records.text(claims)),
     ]
     return any(done)
-
-
-def _record(entries: dict[str, list[dict[str, str]]]) -> str:
-    return dumps({name: found for name, found in sorted(entries.items()) if found})

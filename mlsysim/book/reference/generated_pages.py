@@ -6,7 +6,6 @@ reference/classes and reference/classes/KIND.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from mlsysim import files, paths
 from mlsysim.artifacts.ingredients import Ingredients, ingredients
 from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.book.check.scenario_texts import purpose, text
+from mlsysim.book.pages.page_records import read_pages
 from mlsysim.book.pages.page_sources import page
 from mlsysim.book.products.markdown import value
 from mlsysim.book.reference._class_pages import class_page
@@ -128,7 +128,7 @@ def pages() -> dict[str, str]:
 
 def records(artifacts: Mapping[str, Artifact]) -> list[Record]:
     """Every record of results/quotes.json, with the exact value of its key."""
-    content = json.loads(files.read(paths.quotes()) or b"{}")
+    content = read_pages(paths.quotes())
     order = [*cells.chapters(), *sorted(set(content) - set(cells.chapters()))]
     made = []
     for place in order:
@@ -153,7 +153,7 @@ def records(artifacts: Mapping[str, Artifact]) -> list[Record]:
 
 def quoted(page: str) -> list[tuple[str, str]]:
     """The key and the printed text of each quote of a page, in the order of its source."""
-    content = json.loads(files.read(paths.quotes()) or b"{}")
+    content = read_pages(paths.quotes())
     return [(each["key"], each["printed"]) for each in content.get(page, [])]
 
 
