@@ -270,7 +270,6 @@ def test_reading_says_whether_a_name_is_wrong_or_its_artifact_is_not_there() -> 
         b"\xff\xfe",
         b"null",
         b"[]",
-        b'{"schema": 0}',
         b'{"schema": 1, "name": "Another"}',
         b'{"schema": 1, "name": "DenseLLMReplica"}',
         b'{"schema": 1, "name": "DenseLLMReplica", "inputs": [], "outputs": []}',
