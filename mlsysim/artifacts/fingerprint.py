@@ -1,7 +1,7 @@
 """Which of many parts changed, told by the few characters that a line of a file has left for them.
 
 A part has so many bits as fit, twelve at most. That two of its contents share them is a chance of
-one in 4,096, or one in 16 where a long name leaves four: they name what changed, they never decide
+one in 4,096, or one in 32 where a long name leaves five: they name what changed, they never decide
 whether anything did.
 """
 

@@ -138,13 +138,30 @@ def record_reasons(lock: Lock) -> dict[str, list[str]]:
 def edited() -> dict[str, list[str]]:
     """Tables, figures and records that are not what a build made of what is there, by what is told.
 
-    It is asked without executing anything; a chapter is named by its file.
+    It is asked without executing anything; a chapter is named by its file. Records are printed
+    again in memory.
     """
     lock, found = read_lock(), dict[str, list[str]]()
     for chapter in cells.chapters():
         if reasons := product_reasons(chapter, lock):
             found[f"chapters/{chapter}.md"] = reasons
-    return found | record_reasons(lock)
+    return found | (record_reasons(lock) or _printed_otherwise())
+
+
+def _printed_otherwise() -> dict[str, list[str]]:
+    """The records that are not what the pages print now."""
+    from mlsysim.book.pages.page_sources import pages, read_once, record_texts
+
+    try:
+        with read_once():
+            texts = record_texts(pages()) if cells.chapters() else {}
+    except MlsysimError as error:
+        return {paths.shown(paths.quotes()): str(error).splitlines()}
+    return {
+        paths.shown(path): ["not what the pages print"]
+        for path, text in texts.items()
+        if files.read(path) != text.encode()
+    }
 
 
 def _damage(name: str, lines: Collection[Line]) -> str:

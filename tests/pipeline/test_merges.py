@@ -124,6 +124,13 @@ def test_a_fresh_clone_names_each_result_that_was_edited_by_hand(fresh: Clone) -
         assert path in verify
     assert status.count("edited by hand") == len(EDITED)
     assert "mlsysim solve PublishedStepTimes && snakemake all" in verify
+    fresh.git("checkout", "--quiet", "results")
+    fresh.edit(f"chapters/{FIRST}.md", "One step takes", "{quote}`step.accelerators` take")
+    assert (
+        "different: results/quotes.json (not what the pages print)"
+        in fresh.mlsysim("verify").stdout
+    )
+    fresh.git("checkout", "--quiet", "chapters")
     fresh.build()
     assert fresh.results() == before
 
