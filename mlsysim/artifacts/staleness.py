@@ -109,11 +109,15 @@ def _reasons(name: str, lock: Lock, made_from: Ingredients, found: bytes) -> lis
     return reasons or ["made from other ingredients"]
 
 
-def _table_reasons(name: str, found: bytes) -> list[str]:
-    """Why the table beside a good artifact is not the one that the artifact was made with."""
-    told = loads(found).get("table", {})
+def _table_reasons(name: str, artifact: bytes) -> list[str]:
+    """Why the table beside a good artifact is not the one that the artifact was made with.
+
+    Its digest is looked for in the artifact, which is as `dumps` writes it: every build asks this
+    of every artifact, and to parse them takes a third of the time.
+    """
     data = files.read(paths.table(name))
-    if digest(data) == told.get("digest", digest(b"")):
+    told = f'"digest": "{digest(data)}"' if data else '"digest": "'
+    if (told.encode() in artifact) == bool(data):
         return []
     return [f"table {paths.shown(paths.table(name))} " + ("edited by hand" if data else "missing")]
 

@@ -10,7 +10,8 @@ from contextlib import suppress
 
 from mlsysim import files, paths
 from mlsysim.artifacts.ingredients import ingredients, short
-from mlsysim.artifacts.lock import Certificate, Line, Lock, certify, read_lock
+from mlsysim.artifacts.lock import Certificate, Lock, certify, read_lock
+from mlsysim.artifacts.lock_lines import Line
 from mlsysim.artifacts.staleness import EDITED, MERGED
 from mlsysim.book.pages.page_records import read_pages
 from mlsysim.book.products.product_files import on_disk
@@ -28,8 +29,8 @@ _KINDS = ("files", "folders", "patterns", "wrote")
 
 def of_chapter(chapter: str, key: dict[str, str], uses: used.Used) -> Certificate:
     """What certifies the tables and figures of a chapter, made from a key and what cells used."""
-    products = _products(chapter)
-    listed = [(kind, path) for kind, found in versioned(uses).items() for path in found]
+    products, uses = _products(chapter), versioned(chapter, uses)
+    listed = [(kind, path) for kind, found in uses.items() for path in found]
     made = made_from(key, uses)
     return Certificate("chapter", chapter, made, digest(products), products, listed)
 
@@ -38,8 +39,9 @@ def _products(chapter: str) -> dict[str, dict[str, str]]:
     """The digest of every table and figure file of a chapter, by product and ending."""
     found: dict[str, dict[str, str]] = {}
     for path in on_disk(chapter):
-        name, _, end = path.relative_to(paths.results()).as_posix().partition(".")
-        found.setdefault(name, {})[end] = digest_of(path)
+        name, _, end = path.name.partition(".")
+        folder = path.parent.relative_to(paths.results()).as_posix()
+        found.setdefault(f"{folder}/{name}", {})[end] = digest_of(path)
     return found
 
 

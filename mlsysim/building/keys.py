@@ -5,15 +5,16 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from mlsysim import files, paths
+from mlsysim import bounds, files, paths
 from mlsysim.artifacts import default_formats
 from mlsysim.artifacts.code import closure
 from mlsysim.artifacts.ingredients import CHAPTERS, RECORDS, Ingredients, pinned
+from mlsysim.artifacts.lock_lines import has_room, uses_line
 from mlsysim.book.products.product_files import on_disk
 from mlsysim.book.source import cells
 from mlsysim.canonical import digest
 from mlsysim.declarations.documents import names
-from mlsysim.errors import MlsysimError
+from mlsysim.errors import InputError, MlsysimError
 from mlsysim.runtime import used
 
 __all__ = ["chapter_key", "digest_of", "made_from", "reads", "record_ingredients", "versioned"]
@@ -40,6 +41,8 @@ def chapter_key(chapter: str) -> dict[str, str]:
 
     What else its cells use is known once they have run.
     """
+    if len(chapter) > bounds.NAME:
+        raise InputError(f"chapters/{chapter}.md: its name has more than {bounds.NAME} characters")
     sources = [cell.source for cell in cells.code_cells(cells.source(chapter))]
     read = [paths.artifact(name) for name in reads(chapter)]
     return {
@@ -56,19 +59,26 @@ def _code(*starts: str) -> dict[str, str]:
 
 
 def made_from(key: dict[str, str], uses: used.Used) -> Ingredients:
-    """The ingredients of a chapter: its key, and what its cells used that a clone has too."""
+    """The ingredients of a chapter: its key, and what its cells used."""
     found = {
         f"{path}/" if kind == "folders" else path: what
         for kind in ("files", "folders", "patterns")
-        for path, what in versioned(uses).get(kind, {}).items()
+        for path, what in uses.get(kind, {}).items()
     }
     return Ingredients(tuple(sorted({**key, **found}.items())))
 
 
-def versioned(uses: used.Used) -> used.Used:
-    """What cells used, but for what only this machine has."""
+def versioned(chapter: str, uses: used.Used) -> used.Used:
+    """What cells used that a clone has too, and that the lock has room to name.
+
+    The records in build/ know the rest.
+    """
     return {
-        kind: {path: what for path, what in each.items() if not path.startswith(_NOT_VERSIONED)}
+        kind: {
+            path: what
+            for path, what in each.items()
+            if not path.startswith(_NOT_VERSIONED) and has_room(uses_line(chapter, kind, path))
+        }
         for kind, each in uses.items()
     }
 

@@ -11,11 +11,14 @@ import pytest
 
 from mlsysim import bounds, paths
 from mlsysim.artifacts.ingredients import Ingredients, ingredients, short
-from mlsysim.artifacts.lock import LONGEST, Certificate, Lock, certify, faults, read_lock, take
+from mlsysim.artifacts.lock import Certificate, Lock, certify, faults, read_lock, take
+from mlsysim.artifacts.lock_lines import LONGEST
 from mlsysim.artifacts.reading import read
 from mlsysim.artifacts.staleness import judge, stale
 from mlsysim.book.pages.page_records import read_pages
 from mlsysim.book.pages.page_sources import Page, write_records
+from mlsysim.book.products.product_files import figure_files, table_files
+from mlsysim.building.keys import versioned
 from mlsysim.building.solving import solve
 from mlsysim.canonical import digest
 from mlsysim.declarations.documents import document, names
@@ -52,6 +55,27 @@ def test_a_line_is_short_and_names_the_module_whatever_the_name_and_the_modules(
     assert line.changed(other) == [f"mlsysim.module_{count - 1:03}"]
     more = parts(count, **{"mlsysim.added": digest("added")})
     assert "mlsysim.added" in line.changed(more)
+
+
+def test_lines_of_a_chapter_and_its_products_are_short_whatever_they_are_called() -> None:
+    lock, chapter = Lock(), "0" * bounds.NAME
+    name = chapter + "/" + "n" * (bounds.PRODUCT - bounds.NAME - 1)
+    made = {
+        f"tables/{name}": dict.fromkeys(table_files("01_x/x"), digest("table")),
+        f"figures/{name}": dict.fromkeys(figure_files("01_x/x"), digest("figure")),
+    }
+    assert lock_text_of(lock, Certificate("chapter", chapter, parts(70), digest(""), made)) == 4
+    for path in ("chapters/data.csv", "chapters/" + "data" * 100):
+        uses = versioned(chapter, {"files": {path: ""}, "folders": {}})
+        assert bool(uses["files"]) == (len(path) < 50)
+
+
+def lock_text_of(lock: Lock, certificate: Certificate) -> int:
+    """How many lines it has then, none too long."""
+    lock.put(certificate)
+    lines = lock.text().splitlines()
+    assert max(map(len, lines)) <= LONGEST
+    return len(lines)
 
 
 def test_what_jobs_certify_in_files_of_their_own_is_brought_into_the_lock_by_one(
