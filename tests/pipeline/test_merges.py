@@ -59,15 +59,24 @@ def test_a_refactor_without_effect_moves_its_own_lines_of_the_lock_alone(built: 
     assert max(map(len, lines)) <= 200
 
 
-def test_a_merge_of_a_refactor_with_a_new_scenario_names_the_module(built: Clone) -> None:
-    branch(built, "refactor", (MEMORY, "inner = 4.0 * hidden", REFACTORED))
-    built.git("switch", "--quiet", "--create", "scenario", "main")
+def test_a_merge_of_a_refactor_with_what_is_new_names_the_module(built: Clone) -> None:
+    same = ("formats = columns or {}", "formats = dict(columns or {})")
+    tables = "mlsysim/book/products/tables.py"
+    branch(built, "refactor", (MEMORY, "inner = 4.0 * hidden", REFACTORED), (tables, *same))
+    built.git("switch", "--quiet", "--create", "new", "main")
     assert built.mlsysim("new", "scenario", "Wide").returncode == 0
-    commit(built, "scenario")
+    chapter = (built.path / f"chapters/{OTHER}.md").read_text()
+    (built.path / "chapters/91_more.md").write_text(chapter.replace(OTHER, "91_more"))
+    commit(built, "new")
     assert merge(built, "refactor") == []
     said = built.mlsysim("status").stdout
     assert "results/scenarios/Wide.json\n    code changed: mlsysim.solvers.memory\n" in said
-    assert built.build().solved == ["Wide"]
+    assert "edited by hand" not in said
+    told = "different: chapters/91_more.md (changed: mlsysim.book.products.tables)"
+    assert told in built.mlsysim("verify").stdout
+    build = built.build()
+    assert build.solved == ["Wide"]
+    assert "91_more" in build.executed
     assert built.changed() == [" M results/artifacts.lock"]
 
 
