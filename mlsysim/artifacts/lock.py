@@ -26,8 +26,8 @@ def faults() -> list[str]:
         return [f"is {other}"]
     found = [f"certifies {name}, which is gone" for _, name in lock.gone()]
     if both := lock.merged():
-        named = ", ".join(both[:3]) + (", ..." if len(both) > 3 else "")
-        found.append(f"merged from two branches, which both made {named}; run: snakemake all")
+        named = ", ".join(name for _, name in both[:3]) + (", ..." if len(both) > 3 else "")
+        found.append(f"merged from two branches, with the lines of both for {named}")
     if not found and data != lock.text().encode():
         found.append("is not as a build writes it: a line is damaged, doubled or out of its place")
     return found

@@ -28,14 +28,24 @@ from mlsysim.artifacts.ingredients import Ingredients, short
 from mlsysim.canonical import digest
 from mlsysim.naming import stems
 
-__all__ = ["LONGEST", "SCHEMA", "Certificate", "Line", "Lock", "has_room", "parsed", "uses_line"]
+__all__ = [
+    "LONGEST",
+    "SCHEMA",
+    "Certificate",
+    "Line",
+    "Lock",
+    "chapter_of",
+    "has_room",
+    "parsed",
+    "uses_line",
+]
 
 SCHEMA = 2
 LONGEST = 200  # characters of a line; what is longer is none of ours
 
 _CHECK = 3  # characters of a blank and the check of a line
 
-# What one line certifies, and lists of files that belong to a chapter.
+# The words of lines that certify.
 _MADE = ("chapter", "record", "scenario")
 
 Files = Mapping[str, Mapping[str, str]]
@@ -99,13 +109,11 @@ class Lock:
             (line.ingredients, line.made) for line in found
         }
 
-    def names(self, word: str) -> list[str]:
-        """All things of a word, sorted."""
-        return sorted(name for kind, name in self.made if kind == word)
-
-    def merged(self) -> list[str]:
-        """What several branches made, each in its way."""
-        return sorted(name for (_, name), found in self.made.items() if len(found) > 1)
+    def merged(self) -> list[tuple[str, str]]:
+        """What has lines of several branches: where both changed it, or what stands beside it."""
+        doubled = {key for key, found in self.made.items() if len(found) > 1}
+        products = (name for name, found in self.products.items() if len(found) > 1)
+        return sorted(doubled | {("chapter", chapter_of(name)) for name in products})
 
     def put(self, made: Certificate) -> None:
         """Certify this in place of whatever is certified of its name."""
@@ -119,7 +127,7 @@ class Lock:
     def _forget(self, word: str, name: str) -> None:
         self.made.pop((word, name), None)
         if word == "chapter":
-            for product in [each for each in self.products if _chapter_of(each) == name]:
+            for product in [each for each in self.products if chapter_of(each) == name]:
                 del self.products[product]
             self.uses.difference_update([each for each in self.uses if each[0] == name])
 
@@ -157,8 +165,9 @@ class Lock:
             " ".join(("product", name, *(f"{end}={each}" for end, each in digests)))
             for name, found in self.products.items()
             for digests in found
+            if ("chapter", chapter_of(name)) in self.made
         ]
-        lines += [uses_line(*each) for each in self.uses]
+        lines += [uses_line(*each) for each in self.uses if ("chapter", each[0]) in self.made]
         return "".join(f"{line} {_check(line)}\n" for line in (f"lock {SCHEMA}", *sorted(lines)))
 
 
@@ -177,7 +186,8 @@ def has_room(line: str) -> bool:
     return len(line) + _CHECK <= LONGEST
 
 
-def _chapter_of(product: str) -> str:
+def chapter_of(product: str) -> str:
+    """The chapter of ``tables/01_x/ledger``."""
     return product.split("/")[1]
 
 

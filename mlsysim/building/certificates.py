@@ -11,7 +11,7 @@ from contextlib import suppress
 from mlsysim import files, paths
 from mlsysim.artifacts.ingredients import ingredients, short
 from mlsysim.artifacts.lock import Certificate, Lock, certify, read_lock
-from mlsysim.artifacts.lock_lines import Line
+from mlsysim.artifacts.lock_lines import Line, chapter_of
 from mlsysim.artifacts.staleness import EDITED, MERGED
 from mlsysim.book.pages.page_records import read_pages
 from mlsysim.book.products.product_files import on_disk
@@ -79,7 +79,7 @@ def product_reasons(chapter: str, lock: Lock) -> list[str]:
         return []
     if not lines:
         return ["not in results/artifacts.lock"]
-    return _changed(lock, now) + _damages(now, lock, merged=len(lines) > 1)
+    return _changed(lock, now) + _damages(now, lock, ("chapter", chapter) in lock.merged())
 
 
 def _certified(lock: Lock, now: Certificate) -> bool:
@@ -95,13 +95,13 @@ def _changed(lock: Lock, now: Certificate) -> list[str]:
     return ["changed: " + (", ".join(best.changed(now.made_from)) or "what it is made from")]
 
 
-def _damages(now: Certificate, lock: Lock, *, merged: bool) -> list[str]:
+def _damages(now: Certificate, lock: Lock, merged: bool) -> list[str]:
     """The files that are not what a build made, each with what became of it."""
     found = []
     certified = {
         name: {end: {dict(each).get(end, "") for each in lines} for end in _ends(lines)}
         for name, lines in lock.products.items()
-        if name.split("/")[1] == now.name
+        if chapter_of(name) == now.name
     }
     for name in sorted({*certified, *now.products}):
         made, there = certified.get(name, {}), now.products.get(name, {})
@@ -184,7 +184,7 @@ def settle() -> None:
     """Of what a merge brought together, keep the lines that are true of what is there."""
     lock, chapters = read_lock(), {*cells.chapters()}
     kept: list[Certificate] = []
-    for word, name in [key for key, lines in lock.made.items() if len(lines) > 1]:
+    for word, name in lock.merged():
         with suppress(MlsysimError, SyntaxError):
             if word == "scenario":
                 kept.append(_of_scenario(name))

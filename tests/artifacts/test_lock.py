@@ -17,7 +17,8 @@ from mlsysim.artifacts.staleness import judge, stale
 from mlsysim.book.pages.page_records import read_pages
 from mlsysim.book.pages.page_sources import Page, write_records
 from mlsysim.book.products.product_files import figure_files, table_files
-from mlsysim.building.keys import versioned
+from mlsysim.building.certificates import of_chapter, product_reasons
+from mlsysim.building.keys import chapter_key, versioned
 from mlsysim.building.solving import solve
 from mlsysim.canonical import digest
 from mlsysim.declarations.documents import document, names
@@ -75,6 +76,25 @@ def lock_text_of(lock: Lock, certificate: Certificate) -> int:
     lines = lock.text().splitlines()
     assert max(map(len, lines)) <= LONGEST
     return len(lines)
+
+
+def test_lines_that_a_merge_leaves_beside_those_that_changed_are_settled(solved: Path) -> None:
+    for path in ("chapters/01_x.md", "results/tables/01_x/one.csv"):
+        (solved / path).parent.mkdir(parents=True, exist_ok=True)
+        (solved / path).write_text("# One\n", "utf-8")
+    certify([of_chapter("01_x", chapter_key("01_x"), {})])
+    lock = read_lock()
+    right = lock.text()
+    lock.products["tables/01_x/one"].add((("csv", short(digest("before"))),))
+    lock.products["tables/02_gone/one"] = {(("csv", short(digest("gone"))),)}
+    lock.made["scenario", STEP] |= lock.made["scenario", REPLICA]
+    paths.lock().write_text(lock.text(), "utf-8")
+    assert faults() == [f"merged from two branches, with the lines of both for 01_x, {STEP}"]
+    assert stale() == []
+    assert product_reasons("01_x", read_lock()) == []
+    solve([])
+    assert paths.lock().read_text("utf-8") == right
+    assert faults() == []
 
 
 def test_what_jobs_certify_in_files_of_their_own_is_brought_into_the_lock_by_one(
