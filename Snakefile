@@ -20,6 +20,7 @@ from mlsysim.building.plan import Run
 
 RUN = Run(workflow, sys.argv[1:])
 PLAN = RUN.plan
+ARTIFACTS = expand("results/scenarios/{name}.json", name=PLAN.scenarios)
 
 
 def made_from(outputs, sources, after=()):
@@ -119,7 +120,7 @@ workflow.ruleorder("execute_batch_1", "execute_batch_2", *map("execute_{}".forma
 # What no scenario asks for: the lines of the lock in their order, the schemas, nothing left over.
 rule lock:
     input:
-        made_from("results/artifacts.lock", PLAN.artifacts(PLAN.scenarios)),
+        made_from("results/artifacts.lock", ARTIFACTS),
     output:
         update("results/artifacts.lock"),
     message:
@@ -130,9 +131,7 @@ rule lock:
 
 rule book:
     input:
-        made_from(
-            "build/book/index.html", PLAN.artifacts(PLAN.scenarios) + PLAN.made(PLAN.chapters)
-        ),
+        made_from("build/book/index.html", ARTIFACTS + PLAN.made(PLAN.chapters)),
     output:
         update("build/book/index.html"),
         update("results/quotes.json"),

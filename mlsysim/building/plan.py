@@ -86,7 +86,8 @@ class Plan:
 
     def read(self, chapters: Iterable[str]) -> list[str]:
         """The artifacts that chapters read."""
-        return self.artifacts(sorted({n for each in chapters for n in self.chapters[each].reads}))
+        names = {name for chapter in chapters for name in self.chapters[chapter].reads}
+        return [f"results/scenarios/{name}.json" for name in sorted(names)]
 
     def files(self) -> list[str]:
         """Every file that is the input of some rule."""
