@@ -20,7 +20,10 @@ from mlsysim.building.plan import Run
 
 RUN = Run(workflow, sys.argv[1:])
 PLAN = RUN.plan
-ARTIFACTS = expand("results/scenarios/{name}.json", name=PLAN.scenarios)
+
+
+def artifacts(names):
+    return expand("results/scenarios/{name}.json", name=names)
 
 
 def made_from(outputs, sources, after=()):
@@ -42,28 +45,29 @@ rule all:
 rule artifacts:
     input:
         "results/artifacts.lock",
+        expand("results/scenarios/{name}.csv", name=PLAN.with_table),
 
 
-# One scenario. A table beside the artifact is an output too, so there are two rules.
-for name, ends, scenarios in [
-    ("solve", ["json"], PLAN.without_table),
-    ("solve_with_table", ["json", "csv"], PLAN.with_table),
-]:
+rule solve:
+    input:
+        ancient("scenarios/{scenario}.toml"),
+        made_from("results/scenarios/{scenario}.json", [], after=artifacts(PLAN.first)),
+    output:
+        update("results/scenarios/{scenario}.json"),
+    message:
+        "Solve {wildcards.scenario}"
+    shell:
+        "python -m mlsysim solve {wildcards.scenario}"
 
-    rule:
-        name:
-            name
-        input:
-            ancient("scenarios/{scenario}.toml"),
-            made_from("results/scenarios/{scenario}.json", [], after=PLAN.artifacts(PLAN.first)),
-        output:
-            update(expand("results/scenarios/{{scenario}}.{end}", end=ends)),
-        wildcard_constraints:
-            scenario="|".join(scenarios) or "(?!)",
-        message:
-            "Solve {wildcards.scenario}"
-        shell:
-            "python -m mlsysim solve {wildcards.scenario}"
+
+# Solving some scenarios leaves a table beside the artifact; one that is missing makes them stale.
+rule table:
+    input:
+        ancient("results/scenarios/{scenario}.json"),
+    output:
+        update("results/scenarios/{scenario}.csv"),
+    wildcard_constraints:
+        scenario="|".join(PLAN.with_table) or "(?!)",
 
 
 # Many stale scenarios share processes, each batch one; first come those whose outputs other values
@@ -78,9 +82,9 @@ for name, scenarios, first, options in [
             name
         input:
             ancient(expand("scenarios/{name}.toml", name=scenarios)),
-            made_from(PLAN.artifacts(scenarios), [], after=PLAN.artifacts(first)),
+            made_from(artifacts(scenarios), [], after=artifacts(first)),
         output:
-            update(PLAN.artifacts(scenarios)),
+            update(artifacts(scenarios)),
         params:
             options=options,
             scenarios=scenarios,
@@ -102,7 +106,7 @@ for name, chapters in [
             name
         input:
             ancient(expand("chapters/{chapter}.md", chapter=chapters)),
-            made_from(PLAN.made(chapters), PLAN.read(chapters)),
+            made_from(PLAN.made(chapters), artifacts(PLAN.read(chapters))),
         output:
             update(PLAN.made(chapters)),
         threads: max(len(chapters), 1)
@@ -120,7 +124,7 @@ workflow.ruleorder("execute_batch_1", "execute_batch_2", *map("execute_{}".forma
 # What no scenario asks for: the lines of the lock in their order, the schemas, nothing left over.
 rule lock:
     input:
-        made_from("results/artifacts.lock", ARTIFACTS),
+        made_from("results/artifacts.lock", artifacts(PLAN.scenarios)),
     output:
         update("results/artifacts.lock"),
     message:
@@ -131,7 +135,7 @@ rule lock:
 
 rule book:
     input:
-        made_from("build/book/index.html", ARTIFACTS + PLAN.made(PLAN.chapters)),
+        made_from("build/book/index.html", artifacts(PLAN.scenarios) + PLAN.made(PLAN.chapters)),
     output:
         update("build/book/index.html"),
         update("results/quotes.json"),

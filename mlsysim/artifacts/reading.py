@@ -52,7 +52,9 @@ def _content(name: str) -> dict[str, Any]:
     if not (isinstance(content, dict) and content.keys() >= set(schema()["required"])):
         content = {}
     if (content.get("schema"), content.get("name")) != (VERSION, name):
-        raise InputError(f"{paths.shown(path)} is not the artifact of {name}; run: snakemake artifacts")
+        raise InputError(
+            f"{paths.shown(path)} is not the artifact of {name}; run: snakemake artifacts"
+        )
     return content
 
 

@@ -30,7 +30,7 @@ from mlsysim.engine.scenario_types import WITH_TABLE
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.runtime import interpreter, turns
 
-__all__ = ["Chapter", "Plan", "Run", "plan"]
+__all__ = ["Chapter", "Plan", "Run", "batches", "plan"]
 
 # A process costs 0.5 s of processor time beside the solving, so beyond a few scenarios they share
 # processes. Some take a hundred times as long as others, so there are several; at most sixteen,
@@ -65,42 +65,26 @@ class Plan:
     page: bool
     lock: bool
 
-    def artifacts(self, names: Iterable[str]) -> list[str]:
-        """The artifacts of scenarios, with the tables beside them."""
-        tabular = {*self.with_table}
-        return [
-            f"results/scenarios/{name}.{end}"
-            for name in names
-            for end in (("json", "csv") if name in tabular else ("json",))
-        ]
-
-    @property
-    def without_table(self) -> list[str]:
-        """The scenarios that publish no table beside the artifact."""
-        tabular = {*self.with_table}
-        return [name for name in self.scenarios if name not in tabular]
-
     def made(self, chapters: Iterable[str]) -> list[str]:
         """What executing chapters makes: notebooks with their outputs, tables and figures."""
         return [path for chapter in chapters for path in self.chapters[chapter].makes]
 
     def read(self, chapters: Iterable[str]) -> list[str]:
-        """The artifacts that chapters read."""
-        names = {name for chapter in chapters for name in self.chapters[chapter].reads}
-        return [f"results/scenarios/{name}.json" for name in sorted(names)]
+        """The scenarios whose artifacts chapters read."""
+        return sorted({name for chapter in chapters for name in self.chapters[chapter].reads})
 
     def files(self) -> list[str]:
         """Every file that is the input of some rule."""
         return [
             *(f"scenarios/{name}.toml" for name in self.scenarios),
             *(f"chapters/{chapter}.md" for chapter in self.chapters),
-            *self.artifacts(self.scenarios),
+            *map(_artifact, self.scenarios),
             *self.made(self.chapters),
         ]
 
     def stale(self) -> Iterator[list[str]]:
-        """For each thing that is stale the files that are made with it, the best known first."""
-        yield from (self.artifacts([name]) for name, stale in self.scenarios.items() if stale)
+        """For each thing that is stale the files that are made together."""
+        yield from ([_artifact(name)] for name, stale in self.scenarios.items() if stale)
         yield from (each.makes for each in self.chapters.values() if each.stale)
         if self.page:
             yield [paths.shown(page())]
@@ -111,6 +95,7 @@ class Plan:
 @one_look()
 def plan(*, alone: bool = False) -> Plan:
     """What this project has, and what of it is stale. `alone` makes no batches."""
+    interpreter.need_docstrings()
     if wrong := naming.misnamed():
         place, why = next(iter(wrong.items()))
         raise InputError(f"{place}: {why}; rename it")
@@ -118,18 +103,19 @@ def plan(*, alone: bool = False) -> Plan:
     stale = staleness.stale(known)
     first = agreement.first(known, stale)
     stale = list(dict.fromkeys([*first, *stale]))
-    scenarios = {name: name in stale for name in documents.names("Scenarios")}
-    chapters = {chapter: _chapter(chapter, {*stale}) for chapter in cells.chapters()}
+    due = {*stale}
+    scenarios = {name: name in due for name in documents.names("Scenarios")}
+    chapters = {chapter: _chapter(chapter, due) for chapter in cells.chapters()}
     rest = [name for name in stale if name not in first]
     made = Plan(
         scenarios=scenarios,
         with_table=[name for name in scenarios if _has_table(name, known)],
         first=[] if alone else first,
-        batches=_batches([] if alone or len(rest) <= _ALONE else rest, len(scenarios)),
+        batches=batches([] if alone else rest, len(scenarios)),
         chapters=chapters,
-        chapter_batches=_chapter_batches({} if alone else chapters, {*stale}),
+        chapter_batches=_chapter_batches({} if alone else chapters, due),
         lock=staleness.housekeeping(),
-        page=bool(stale) or any(each.stale for each in chapters.values()) or page_is_stale(),
+        page=bool(due) or any(each.stale for each in chapters.values()) or page_is_stale(),
     )
     remember()
     return made
@@ -153,10 +139,16 @@ def _chapter(chapter: str, stale: set[str]) -> Chapter:
     )
 
 
-def _batches(stale: Sequence[str], scenarios: int) -> list[list[str]]:
-    """Stale scenarios dealt out; there are as many batches as the book needs, if some are empty."""
+def batches(stale: Sequence[str], scenarios: int) -> list[list[str]]:
+    """Stale scenarios of a book of so many, dealt out to processes; none if there are few.
+
+    How many batches there are depends on the book alone, so that the rules keep their names.
+
+    >>> batches(["A", "B", "C", "D", "E"], 12)
+    [['A', 'B', 'C', 'D', 'E'], []]
+    """
     count = min(_BATCHES, -(-scenarios // _IN_A_BATCH))
-    used = min(count, -(-len(stale) // _IN_A_BATCH))
+    used = min(count, -(-len(stale) // _IN_A_BATCH)) if len(stale) > _ALONE else 0
     return [[*stale[number::used]] if number < used else [] for number in range(count)]
 
 
@@ -183,7 +175,6 @@ class Run:
         self._workflow = workflow
         self._alone = any(each.startswith(("results/", "build/")) for each in arguments)
         self._quiet_since = turns.quiet_since()
-        interpreter.need_docstrings()
         os.environ[turns.BUILD] = "1"  # jobs of this build do not wait for it
         own = str(Path(sys.executable).parent)  # they run what runs this, whatever is installed
         os.environ["PATH"] = os.pathsep.join([own, os.environ.get("PATH", "")])
@@ -222,6 +213,10 @@ class Run:
         if stale:
             _look_no_newer_than_now(self.plan.files())
         return paths.shown(_told()), {path for made in stale for path in made}
+
+
+def _artifact(name: str) -> str:
+    return paths.shown(paths.artifact(name))
 
 
 def _told() -> Path:
