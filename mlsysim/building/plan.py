@@ -93,8 +93,11 @@ class Plan:
 
 
 @one_look()
-def plan(*, alone: bool = False) -> Plan:
-    """What this project has, and what of it is stale. `alone` makes no batches."""
+def plan(*, alone: bool = False, spread: bool = False) -> Plan:
+    """What this project has, and what of it is stale.
+
+    `alone` makes no batches, `spread` none of chapters, so that several machines can share them.
+    """
     interpreter.need_docstrings()
     if wrong := naming.misnamed():
         place, why = next(iter(wrong.items()))
@@ -113,7 +116,7 @@ def plan(*, alone: bool = False) -> Plan:
         first=[] if alone else first,
         batches=batches([] if alone else rest, len(scenarios)),
         chapters=chapters,
-        chapter_batches=_chapter_batches({} if alone else chapters, due),
+        chapter_batches=_chapter_batches({} if alone or spread else chapters, due),
         lock=staleness.housekeeping(),
         page=bool(due) or any(each.stale for each in chapters.values()) or page_is_stale(),
     )
@@ -173,13 +176,16 @@ class Run:
 
     def __init__(self, workflow: Any, arguments: Sequence[str] = ()) -> None:
         self._workflow = workflow
-        self._alone = any(each.startswith(("results/", "build/")) for each in arguments)
+        self._how = {
+            "alone": any(each.startswith(("results/", "build/")) for each in arguments),
+            "spread": workflow.resource_settings.nodes is not None,  # a cluster's jobs at a time
+        }
         self._quiet_since = turns.quiet_since()
         os.environ[turns.BUILD] = "1"  # jobs of this build do not wait for it
         own = str(Path(sys.executable).parent)  # they run what runs this, whatever is installed
         os.environ["PATH"] = os.pathsep.join([own, os.environ.get("PATH", "")])
         if workflow.is_main_process:
-            self.plan = plan(alone=self._alone)
+            self.plan = plan(**self._how)
         else:  # a job of another machine, which its build has told what to do
             self.plan = _read(_told())
 
@@ -203,7 +209,7 @@ class Run:
             return _newer_than(stale), {path for made in stale for path in made}
         if turns.wait_for_other_builds() != self._quiet_since:
             # Another build made what this one was about to make; the rules stay as declared.
-            stale = [*plan(alone=self._alone).stale()]
+            stale = [*plan(**self._how).stale()]
         else:
             stale = [*self.plan.stale()]
         files.write(_told(), json.dumps(asdict(self.plan)) + "\n")
