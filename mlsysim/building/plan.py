@@ -33,11 +33,11 @@ from mlsysim.runtime import interpreter, turns
 __all__ = ["Chapter", "Plan", "Run", "batches", "plan"]
 
 # A process costs 0.5 s of processor time beside the solving, so beyond a few scenarios they share
-# processes. Some take a hundred times as long as others, so there are several; at most sixteen,
+# processes. Some take a hundred times as long as others, so there are several; at most eight,
 # whatever machine plans and whichever solves, so that a cluster gets few jobs and each is worth it.
 _ALONE = 4
 _IN_A_BATCH = 10
-_BATCHES = 16
+_BATCHES = 8
 
 
 @dataclass(frozen=True)
