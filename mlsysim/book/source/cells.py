@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from mlsysim import files, paths
 from mlsysim.errors import InputError
@@ -139,11 +138,8 @@ def uses(chapter: str, text: str | None = None) -> Uses:
     literal, a product that is outside the chapter's own folder, made twice or made only sometimes,
     and an import that goes around the artifacts.
     """
-    return _uses(chapter, source(chapter) if text is None else text)
-
-
-@lru_cache(maxsize=100)  # a build asks for what a chapter reads and for what it makes
-def _uses(chapter: str, text: str) -> Uses:
+    if text is None:
+        text = source(chapter)
     found = Uses()
     for cell in code_cells(text):
         module = tree(chapter, cell)
