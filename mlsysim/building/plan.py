@@ -36,7 +36,7 @@ __all__ = ["Chapter", "Plan", "Run", "batches", "plan"]
 # processes. Some take a hundred times as long as others, so there are several; at most eight,
 # whatever machine plans and whichever solves, so that a cluster gets few jobs and each is worth it.
 _ALONE = 4
-_IN_A_BATCH = 10
+_IN_A_BATCH = 16
 _BATCHES = 8
 
 
@@ -147,7 +147,7 @@ def batches(stale: Sequence[str], scenarios: int) -> list[list[str]]:
 
     How many batches there are depends on the book alone, so that the rules keep their names.
 
-    >>> batches(["A", "B", "C", "D", "E"], 12)
+    >>> batches(["A", "B", "C", "D", "E"], 20)
     [['A', 'B', 'C', 'D', 'E'], []]
     """
     count = min(_BATCHES, -(-scenarios // _IN_A_BATCH))
