@@ -29,6 +29,7 @@ class Paths:
         self.source = cache(source)
         self._doors = frozenset(doors)
         self._known: dict[tuple[str, str, int], list[Place]] = {}
+        self._used: dict[tuple[int, int], list[Place]] = {}
         self._exceptions: dict[tuple[str, str, int], set[Key]] = {}
         self._above: dict[Key, set[Key]] = {}
         self._at_import: dict[str, list[Place]] = {}
@@ -46,6 +47,14 @@ class Paths:
                 ]
                 self._known[key] = found or [*self.follow(module, [name, *rest])]
             yield from self._known[key]
+
+    def used(self, module: str, made: Definition, within: int) -> list[Place]:
+        """What the names stand for that a definition has in the arguments of something it makes."""
+        key = (id(made), within)
+        if key not in self._used:
+            places = self.refs(module, made, sorted(made.refs.get(within, ())))
+            self._used[key] = [*{id(each): (where, each) for where, each in places}.values()]
+        return self._used[key]
 
     def follow(self, module: str, names: list[str]) -> Iterator[Place]:
         """What a name in a module stands for, and the names after it, as far as these are ours."""
@@ -102,8 +111,8 @@ class Paths:
                 if each.changes:
                     return True
                 for part in (each, *each.members.values()):
-                    for refs in part.refs.values():
-                        todo += self.refs(where, part, refs)
+                    for within in part.refs:
+                        todo += self.used(where, part, within)
         return False
 
     def exceptions(self, module: str, made: Definition, name: str) -> set[Key]:

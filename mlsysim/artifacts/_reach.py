@@ -17,7 +17,7 @@ from mlsysim.canonical import digest
 __all__ = ["Reached", "reach"]
 
 # Who uses these may print any exception without giving it a name.
-_TELL_ALL = {"__cause__", "__context__", "__exit__", "exc_info", "format_exc", "print_exc"}
+_TELL_ALL = {"__cause__", "__context__", "__exit__", "exc_info", "exception", "format_exc"}
 # Bases whose own code calls no method by name.
 _PLAIN_BASES = {"Generic", "NamedTuple", "object"}
 
@@ -112,8 +112,8 @@ class _Walk:
             if each.raised and each.within in kept and each.of:
                 self.add(paths.refs(module, made, [each.of]), module)
         for index in kept:
-            self.add(paths.refs(module, made, made.refs[index]), module)
-            self._mention(made.mentions[index])
+            self.add(paths.used(module, made, index), module)
+            self._mention(made.mentions.get(index, set()))
         plain = all(
             base in _PLAIN_BASES
             or any(each.is_class for _, each in paths.refs(module, made, [base]))
@@ -166,7 +166,7 @@ class _Walk:
                 if not each.raised and each.within in kept:
                     found |= paths.exceptions(module, made, each.of)
             for index in kept:
-                for where, each_made in paths.refs(module, made, made.refs[index]):
+                for where, each_made in paths.used(module, made, index):
                     found |= paths.makes(where, each_made)
         return frozenset(found)
 

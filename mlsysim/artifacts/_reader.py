@@ -61,6 +61,7 @@ class _Reader(ast.NodeTransformer):
         self._within = OUTSIDE
         self._handlers: list[Handler] = []
         self._in_class = False
+        self._again: dict[int, str] = {}  # type(error)(...) by its index: the error's name
 
     def read(self, statement: ast.AST) -> ast.AST:
         """What is left of a statement."""
@@ -68,8 +69,9 @@ class _Reader(ast.NodeTransformer):
         return left
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        self.found.refs[self._within].add(node.id)
-        self._use(node.id)
+        if not isinstance(node.ctx, ast.Store):
+            self.found.refs[self._within].add(node.id)
+            self._use(node.id)
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
@@ -110,7 +112,9 @@ class _Reader(ast.NodeTransformer):
         node.cause = None
         if isinstance(node.exc, ast.Call):
             node.exc = self._make(node.exc, raised=True)
-        elif node.exc and not isinstance(node.exc, ast.Name):
+        elif isinstance(node.exc, ast.Name):  # a class, or an error that is raised again
+            self.found.refs[self._within].add(node.exc.id)
+        elif node.exc:
             node.exc = self.visit(node.exc)
         return node
 
@@ -123,9 +127,13 @@ class _Reader(ast.NodeTransformer):
     def _make(self, node: ast.Call, *, raised: bool) -> ast.expr:
         made, outer = self.found.made, self._within
         of, index = dotted(node.func), len(made)
-        if not raised:
+        if raised:
+            self._mention(*of.split(".")[1:])
+        else:
             self.visit(node.func)
         made.append(Made(of, raised, outer, ""))
+        if isinstance(node.func, ast.Call) and dotted(node.func.func) == "type":
+            self._again[index] = " ".join(map(dotted, node.func.args))
         self._within = index
         given = [text(self.visit(each)) for each in (*node.args, *node.keywords)]
         self._within = outer
@@ -197,7 +205,7 @@ class _Reader(ast.NodeTransformer):
 
     def _use(self, name: str) -> None:
         for handler in self._handlers:
-            if handler.name == name:
+            if handler.name == name != self._again.get(self._within):
                 handler.uses.add(self._within)
 
     def _mention(self, *names: str) -> None:

@@ -23,6 +23,9 @@ KINDS = [*scenario_types.HOMES]
 # Of the math module, what gives the same bits on every machine.
 EXACT = ("fsum", "sqrt", "isqrt", "nextafter", "isfinite", "inf")
 TRAINING = Path("engine", "scenario_definitions", "training.py")
+STEP = "ReferenceTrainingStepScenario"
+# Their tables print the message of a layout that cannot be.
+TELLING = {"FleetScalingScenario", "ShardedStateScenario", "TrainingStepSweepScenario"}
 SOLVERS = sorted(paths.PACKAGE.joinpath("solvers").glob("*.py"))
 
 # Pint and what it imports, all of it pure Python.
@@ -31,9 +34,13 @@ DEPENDENCIES = ("pint", "flexparser", "flexcache", "platformdirs", "typing_exten
 # Solvers that only the published steps use.
 OF_OTHERS = {"fitting", "statistics"}
 # Solvers of one subject, with a kind that uses it.
-OF_KINDS = {"checkpoints": "FleetReliabilityScenario", "schedule": "PipelineScheduleScenario"}
+OF_KINDS = {
+    "checkpoints": "FleetReliabilityScenario",
+    "schedule": "PipelineScheduleScenario",
+    "search": "LayoutSearchScenario",
+}
 
-Digests = dict[str, str]
+Digests = dict[tuple[str, str], str]
 
 
 @pytest.fixture
@@ -58,14 +65,24 @@ def digests() -> Digests:
 
 
 def looked() -> Digests:
-    found = {name: each.digest for kind in KINDS for name, each in closure_of_kind(kind).items()}
+    found = {
+        (name, kind): each.digest for kind in KINDS for name, each in closure_of_kind(kind).items()
+    }
     assert len(found) > 10
     return found
 
 
 def moved() -> set[str]:
+    return {name for name, _ in moved_of_kinds()}
+
+
+def moved_of_kinds() -> set[tuple[str, str]]:
     before, now = untouched(), digests()
-    return {name for name in {*before, *now} if before.get(name) != now.get(name)}
+    return {key for key in {*before, *now} if before.get(key) != now.get(key)}
+
+
+def moved_kinds() -> set[str]:
+    return {kind for _, kind in moved_of_kinds()}
 
 
 def rewrite(path: Path, edit: Callable[[str], str]) -> None:
@@ -107,6 +124,42 @@ def test_a_docstring_that_no_artifact_prints_moves_nothing(
     assert moved() == set()
 
 
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("errors.py", "names most like", "names like"),
+        ("files.py", "def unwritten(", "def unused() -> None: ...\n\n\ndef unwritten("),
+        ("solvers/memory.py", "def state_bytes(", "_UNUSED = 3\n\n\ndef state_bytes("),
+        ("solvers/memory.py", "__all__ = [", '__all__ = [\n    "_",'),
+        ("solvers/step.py", "def step(x: Inputs) -> Step:", "def step(x: Any) -> Any:"),
+        ("__init__.py", "_HOMES = {", '__version__ = "2"\n_HOMES = {\n    "show": "mlsysim.cli",'),
+        ("declarations/documents.py", "files follow from one another", "files come one by one"),
+    ],
+)
+def test_what_no_artifact_shows_moves_nothing(path: str, old: str, new: str, copy: Path) -> None:
+    rewrite(copy / path, lambda text: text.replace(old, new, 1))
+    assert moved() == set()
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "kinds"),
+    [
+        # A message counts where a table prints why a layout cannot be, and nowhere else.
+        ("errors.py", 'return "did you mean "', 'return "perhaps "', TELLING),
+        ("declarations/fields.py", "expected a finite number", "expected a number", TELLING),
+        ("solvers/layout_rules.py", "microbatch_count / pp_size: ", "microbatches: ", TELLING),
+        # So does the text of a class, where it is the class of the scenario.
+        (str(TRAINING), "Excludes: a measured step time,", "Excludes: a time,", {STEP}),
+        ("solvers/search.py", '"no whole microbatch"', '"none whole"', {"LayoutMapScenario"}),
+    ],
+)
+def test_what_some_artifacts_show_moves_these_alone(
+    path: str, old: str, new: str, kinds: set[str], copy: Path
+) -> None:
+    rewrite(copy / path, lambda text: text.replace(old, new, 1))
+    assert moved_kinds() == kinds
+
+
 # What moves it.
 
 
@@ -123,8 +176,12 @@ def test_a_docstring_that_no_artifact_prints_moves_nothing(
         ),
         ("solvers/memory.py", "interleaving > 1", "interleaving >= 1"),
         ("solvers/memory.py", "return smaller(kept", "return max(kept"),
-        ("solvers/memory.py", "# ASSUME weights are kept", "# ASSUME weights are never kept"),
-        ("solvers/memory.py", "# ASSUME weights are kept", "# weights are kept"),
+        (
+            "solvers/memory.py",
+            "# ASSUME precision: weights are kept",
+            "# ASSUME precision: weights are never kept",
+        ),
+        ("solvers/memory.py", "# ASSUME precision: weights are kept", "# weights are kept"),
         ("solvers/result.py", "Equation: twice forward;", "Equation: two times forward;"),
         (str(TRAINING), "Tokens of one optimizer step after", "Tokens of a step after"),
         (str(TRAINING), "Excludes: a measured step time,", "Excludes: a measured time,"),
@@ -158,7 +215,7 @@ def test_a_comment_in_the_vocabulary_of_units_moves_nothing(copy: Path) -> None:
 def test_an_assumption_counts_with_all_its_lines(copy: Path) -> None:
     rewrite(
         copy / "solvers" / "layer.py",
-        lambda text: re.sub(r"(# ASSUME the extra all-gather .*\n\s+# )", r"\1once more ", text),
+        lambda text: re.sub(r"(# ASSUME sequence parallelism: .*\n\s+# )", r"\1once more ", text),
     )
     assert moved() == {"mlsysim.solvers.layer"}
 
@@ -167,11 +224,11 @@ def test_an_assumption_beside_code_counts_like_one_above_it(copy: Path) -> None:
     line = "return choose(causal_half, 2.0, 4.0) * sequences * seq_len * seq_len * hidden"
     rewrite(
         copy / "solvers" / "flops.py",
-        lambda text: text.replace(line, f"{line}  # ASSUME the other half is skipped"),
+        lambda text: text.replace(line, f"{line}  # ASSUME attention: the other half is skipped"),
     )
     assert moved() == {"mlsysim.solvers.flops"}
     stated = closure("mlsysim.solvers.flops")["mlsysim.solvers.flops"].assumptions
-    assert stated == ("the other half is skipped",)
+    assert stated == ("attention: the other half is skipped",)
 
 
 # Which modules it covers.
@@ -248,7 +305,7 @@ def test_one_look_sees_what_was_there_and_the_next_one_what_is_there(copy: Path)
     step = copy / "solvers" / "step.py"
     with one_look():
         before = looked()
-        rewrite(step, lambda text: text + "\nADDED = 1\n")
+        rewrite(step, lambda text: text.replace("def step(", "def step(*none, ", 1))
         assert looked() == before
     assert moved() == {"mlsysim.solvers.step"}
     with one_look():
@@ -262,6 +319,11 @@ def test_a_new_import_brings_its_module_into_the_closure(copy: Path) -> None:
         lambda text: text.replace(
             "__all__ =", "from mlsysim.solvers.optimizer import X as X\n\n__all__ =", 1
         ),
+    )
+    assert moved() == set()  # nothing uses it
+    rewrite(
+        copy / "solvers" / "memory.py",
+        lambda text: text.replace("inner = 4.0 * hidden", "inner = 4.0 * hidden * X"),
     )
     assert moved() == {"mlsysim.solvers.memory", "mlsysim.solvers.optimizer"}
 
@@ -282,7 +344,9 @@ def test_the_pinned_versions_of_libraries_that_the_code_imports_count(root: Path
 
 
 def of_closures() -> list[str]:
-    return sorted({name for kind in KINDS for name in closure_of_kind(kind)} - {"mlsysim"})
+    # The table of scenario_types is read, and the class that it names is followed.
+    beside = {"mlsysim", "mlsysim.engine.scenario_types"}
+    return sorted({name for kind in KINDS for name in closure_of_kind(kind)} - beside)
 
 
 def source(name: str) -> Path:
@@ -308,6 +372,26 @@ def test_no_module_behind_an_artifact_imports_by_text_or_runs_text(name: str) ->
             assert node.module not in ("importlib", "pkgutil", "runpy"), f"{name}:{node.lineno}"
         if isinstance(node, ast.Name):
             assert node.id not in ("__import__", "exec", "eval", "compile"), f"{name}:{node.lineno}"
+
+
+# By which code could look at annotations, at names of modules, or at an error without a name.
+UNSEEN = {"__annotations__", "annotation", "get_type_hints", "singledispatch", "globals", "modules"}
+
+
+@pytest.mark.parametrize("name", of_closures())
+def test_no_module_behind_an_artifact_looks_at_what_the_digest_leaves_out(name: str) -> None:
+    for node in nodes(source(name)):
+        found = getattr(node, "attr", getattr(node, "id", ""))
+        assert found not in UNSEEN, f"{name}:{getattr(node, 'lineno', 0)}"
+
+
+def test_no_scenario_class_stands_for_another() -> None:
+    # A field that takes a class takes those that derive from it, which the closure would not see;
+    # and the text of a class is printed in the artifacts of its own scenarios alone.
+    classes = [scenario_types.KINDS[kind] for kind in KINDS]
+    for each in classes:
+        assert not {*each.__mro__[1:]} & {*classes}
+        assert not {*getattr(each, "solvers", ())} & {*classes}
 
 
 @pytest.mark.parametrize("name", of_closures())
