@@ -40,7 +40,7 @@ MAKING = (
     *("canonical.py", "scalars.py", "errors.py"),
 )
 # What reads documents, before that.
-BESIDE = ("documents.py", "collections.py", "scenario_types.py")
+BESIDE = ("documents.py", "follows.py", "collections.py", "scenario_types.py")
 
 OTHER: dict[type[ast.AST], Any] = {
     ast.Add: ast.Sub,
