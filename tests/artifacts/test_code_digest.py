@@ -231,6 +231,115 @@ def test_an_assumption_beside_code_counts_like_one_above_it(copy: Path) -> None:
     assert stated == ("attention: the other half is skipped",)
 
 
+# What counts of a module, shown on one that a formula takes `used` from.
+
+
+def moves(copy: Path, source: str, old: str, new: str) -> bool:
+    """Whether an edit of a module moves the digests of a kind that takes `used` from it."""
+    other = copy / "other.py"
+    other.write_text(source, "utf-8")
+    rewrite(
+        copy / "solvers" / "memory.py",
+        lambda text: text.replace(
+            "__all__ =", "from mlsysim.other import used\n\n__all__ =", 1
+        ).replace("inner = 4.0 * hidden", "inner = 4.0 * hidden * used()"),
+    )
+    before = closure_of_kind(STEP)
+    rewrite(other, lambda text: text.replace(old, new))
+    return closure_of_kind(STEP) != before
+
+
+NOTES = """
+A = []
+def note(f):
+    A.append(f)
+    return f
+class Noted:
+    def __init_subclass__(cls): A.append(cls)
+"""
+TELLS = """
+from mlsysim.errors import InputError, MlsysimError, UnitError
+def refuse(x):
+    if x: raise InputError(f"no {x}")
+def again(x):
+    try: refuse(x)
+    except MlsysimError as error: raise UnitError(f"wrong: {error}") from None
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "old", "new"),
+    [
+        # Names, however they are given.
+        ("def used(): return helper()\ndef helper(): return 1", "return 1", "return 2"),
+        ("A, B = 1, 2\ndef used(): return B", "2", "3"),
+        ("def used(value=A): return value\nA = 1", "A = 1", "A = 2"),
+        (
+            "from math import floor as f, ceil as c\ndef used(): return f(c(1.5))",
+            "f, ceil",
+            "c, ceil",
+        ),
+        ("import mlsysim.errors as e\ndef used(): return e.division(1, 2)", "errors", "units"),
+        ("class Base:\n  def f(self): return 1\nclass used(Base): ...", "return 1", "return 2"),
+        ("class A:\n  @staticmethod\n  def f(): return 1\ndef used(): return A.f()", "n 1", "n 2"),
+        (
+            "class A:\n  @staticmethod\n  def f(): return 1\ndef used(): return getattr(A, 'f')()",
+            *("return 1", "return 2"),
+        ),
+        # What happens when the module is imported.
+        ("A = {}\nA['a'] = 1\ndef used(): return A", "= 1", "= 2"),
+        ("A = []\nfor each in (1, 2): A.append(each)\ndef used(): return A", "2)", "3)"),
+        (f"{NOTES}@note\ndef one(): return 1\ndef used(): return A[0]()", "return 1", "return 2"),
+        (f"{NOTES}class One(Noted):\n  x = 1\ndef used(): return A[0].x", "x = 1", "x = 2"),
+        ("import mlsysim.errors\nmlsysim.errors.X = 1\ndef used(): return 1", "X = 1", "X = 2"),
+        # Fields, whose types are read.
+        ("class used:\n  x: int = 1", "x: int", "x: float"),
+        # Conditions of errors, and messages that something is done with.
+        (f"{TELLS}def used(): return refuse(0)", "if x:", "if not x:"),
+        (
+            f"{TELLS}def used():\n  try: again(1)\n  except UnitError as e: return str(e)",
+            *("wrong: ", "false: "),
+        ),
+        (
+            f"{TELLS}def used():\n  try: again(1)\n  except UnitError as e: return str(e)",
+            *('f"no {x}"', 'f"none {x}"'),
+        ),
+        (
+            f"{TELLS}def used():\n  try: again(1)\n  except ValueError as e: return e.args",
+            *("wrong: ", "false: "),
+        ),
+        (f"{TELLS}def used(): return str(InputError('a'))", "'a'", "'b'"),
+    ],
+)
+def test_what_a_formula_uses_counts(source: str, old: str, new: str, copy: Path) -> None:
+    assert moves(copy, source, old, new)
+
+
+@pytest.mark.parametrize(
+    ("source", "old", "new"),
+    [
+        ("def used(): return 1\ndef helper(): return 1", "def helper(): return 1", ""),
+        ("def used() -> int: return 1", "int", "float"),
+        ("def used(): return 1\nimport json", "import json", "import csv"),
+        (
+            "class A:\n  @staticmethod\n  def beyond(): return 1\ndef used(): return A()",
+            "n 1",
+            "n 2",
+        ),
+        (f"{TELLS}def used(): return again(0)", "wrong: ", "false: "),
+        (f"{TELLS}def used():\n  try: again(1)\n  except ValueError: return 1", "wrong", "false"),
+        (
+            f"{TELLS}def used():\n  try: again(1)\n  except TypeError as e: return str(e)",
+            *("wrong", "false"),
+        ),
+    ],
+)
+def test_what_a_formula_does_not_use_does_not_count(
+    source: str, old: str, new: str, copy: Path
+) -> None:
+    assert not moves(copy, source, old, new)
+
+
 # Which modules it covers.
 
 
