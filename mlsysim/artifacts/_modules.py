@@ -18,7 +18,6 @@ from typing import Any
 from mlsysim import files, paths
 from mlsysim.artifacts import _syntax
 from mlsysim.canonical import digest, loads
-from mlsysim.errors import InputError
 
 __all__ = [
     "OWN",
@@ -102,8 +101,8 @@ def _parsed(
     assumptions = tuple(_syntax.assumptions(source.decode()))
     for each in assumptions:
         if not _TOPIC.match(each):
-            raise InputError(
-                f"{paths.shown(path)}: ASSUME {each[:60]}: no topic, as in '# ASSUME memory: ...'"
+            raise files.unusable(
+                path, f"'# ASSUME {each[:60]}' names no topic, as '# ASSUME memory: ...' does"
             )
     beside = _syntax.data_lines(data)
     ours, theirs = _imports(tree, path)

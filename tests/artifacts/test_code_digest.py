@@ -17,6 +17,7 @@ import pytest
 from mlsysim import paths
 from mlsysim.artifacts.code import closure, closure_of_kind, libraries, one_look
 from mlsysim.engine import scenario_types
+from mlsysim.errors import InputError
 from tests.conftest import Run
 
 KINDS = [*scenario_types.HOMES]
@@ -229,6 +230,14 @@ def test_an_assumption_beside_code_counts_like_one_above_it(copy: Path) -> None:
     assert moved() == {"mlsysim.solvers.flops"}
     stated = closure("mlsysim.solvers.flops")["mlsysim.solvers.flops"].assumptions
     assert stated == ("attention: the other half is skipped",)
+
+
+def test_an_assumption_without_a_topic_is_refused(copy: Path) -> None:
+    rewrite(
+        copy / "solvers" / "layer.py", lambda text: text.replace("ASSUME precision: ", "ASSUME ")
+    )
+    with pytest.raises(InputError, match=r"solvers/layer.py: '# ASSUME activations .*' names no"):
+        closure_of_kind(STEP)
 
 
 # What counts of a module, shown on one that a formula takes `used` from.
