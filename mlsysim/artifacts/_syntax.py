@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-import re
+import io
+import tokenize
 from collections.abc import Iterator
 
 __all__ = ["assumptions", "data_lines", "is_for_type_checkers", "run", "text"]
@@ -60,15 +61,20 @@ def _prints_docstring(node: ast.AST) -> bool:
 def assumptions(source: str) -> list[str]:
     """Comments that start with ASSUME, each with the comment lines under it, as one line."""
     found: list[str] = []
-    open_ = False
-    for line in source.splitlines():
-        tagged = re.search(r"#\s*ASSUME (.*)", line)
-        comment = re.fullmatch(r"\s*#\s?(.*)", line)
-        if tagged:
-            found.append(tagged[1].strip())
-        elif comment and open_:
-            found[-1] += " " + comment[1].strip()
-        open_ = bool(comment and (tagged or open_))
+    if "# ASSUME " not in source:
+        return found
+    under = 0  # the line that would go on with the last one
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            (line, column), said = token.start, token.string.removeprefix("#").strip()
+            alone = not token.line[:column].strip()
+            tagged = said.startswith("ASSUME ")
+            if tagged:
+                found.append(said.removeprefix("ASSUME ").strip())
+            elif alone and line == under:
+                found[-1] += f" {said}"
+            if tagged or line == under:
+                under = line + 1 if alone else 0
     return found
 
 
