@@ -27,6 +27,7 @@ __all__ = [
     "module",
     "module_from",
     "parts_of",
+    "read",
     "remember",
     "remembered",
 ]
@@ -55,10 +56,16 @@ class Module:
 
 def module(path: Path) -> Module:
     """The module in a file; a text file of its name beside it (vocabulary.txt) is part of it."""
-    return module_from(path, path.read_bytes(), files.read(path.with_suffix(".txt")))
+    return module_from(path, *read(path))
+
+
+def read(path: Path) -> tuple[bytes, bytes]:
+    """The source of a module, and the text file beside it."""
+    return path.read_bytes(), files.read(path.with_suffix(".txt"))
 
 
 def module_from(path: Path, source: bytes, data: bytes) -> Module:
+    """The same of what `read` gave."""
     key = digest(b"\0".join((OWN.encode(), path.as_posix().encode(), source, data)))
     known = remembered()
     if key not in known:
@@ -137,6 +144,7 @@ def _imports(tree: ast.AST, path: Path) -> tuple[tuple[str, ...], tuple[str, ...
 
 
 def parts_of(path: Path) -> tuple[str, ...]:
+    """The dotted name of the module in a file, by its parts; a package ends in ``__init__``."""
     return path.relative_to(paths.PACKAGE.parent).with_suffix("").parts
 
 

@@ -7,19 +7,18 @@ classes and outputs, and comments that start with ASSUME.
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from mlsysim import files, paths
-from mlsysim.artifacts import _reach, _sources
+from mlsysim.artifacts._homes import kinds as kinds_with_homes
 from mlsysim.artifacts._modules import (
     OWN,
     PACKAGE,
@@ -28,10 +27,13 @@ from mlsysim.artifacts._modules import (
     module,
     module_from,
     parts_of,
+    read,
     remember,
     remembered,
 )
 from mlsysim.artifacts._names import Paths
+from mlsysim.artifacts._reach import reach
+from mlsysim.artifacts._sources import Source, parse
 from mlsysim.canonical import digest
 from mlsysim.errors import InputError, MlsysimError, nearest
 from mlsysim.runtime import loaded
@@ -60,33 +62,53 @@ _DOORS = ((f"{PACKAGE}.engine.scenario_types", "HOMES"), (__name__, ""))
 
 
 class _Look:
-    """What was found: each module by its name, none for a name inside a module; and paths."""
+    """Modules as they were when they were first asked for; none for a name inside a module."""
 
     def __init__(self) -> None:
-        self.modules: dict[str, Module | None] = {}
-        self.paths = Paths(_source_of, _DOORS)
+        self._read: dict[str, tuple[Path, bytes, bytes] | None] = {}
+        self._modules: dict[str, Module | None] = {}
+        self.paths = Paths(self._definitions, _DOORS)
 
+    def _file(self, name: str) -> tuple[Path, bytes, bytes] | None:
+        if name not in self._read:
+            path = file_of(name)
+            self._read[name] = (path, *read(path)) if path else None
+        return self._read[name]
+
+    def module(self, name: str) -> Module | None:
+        """What a module imports, with its digest."""
+        if name not in self._modules:
+            found = self._file(name)
+            self._modules[name] = module_from(*found) if found else None
+        return self._modules[name]
+
+    def _definitions(self, name: str) -> Source | None:
+        found = self._file(name)
+        return _parsed(found[1], parts_of(found[0])[:-1]) if found else None
+
+
+_parsed = lru_cache(maxsize=512)(parse)
 
 _LOOKED: ContextVar[_Look | None] = ContextVar("_LOOKED", default=None)
 
 
+def _look() -> _Look:
+    return _LOOKED.get() or _Look()
+
+
 def closure(*starts: str) -> dict[str, Module]:
     """The modules of this package that the starting ones import, directly or not, sorted."""
-    return _closure(starts, ())
+    return _closure(_look(), starts)
 
 
-def _closure(starts: Iterable[str], doors: Iterable[str]) -> dict[str, Module]:
+def _closure(look: _Look, starts: Iterable[str], doors: Iterable[str] = ()) -> dict[str, Module]:
     """The same, but for modules that are neither taken nor followed."""
-    todo, seen = list(starts), {}
-    known = (_LOOKED.get() or _Look()).modules
+    todo, seen = list(starts), dict[str, Module]()
     while todo:
         name = todo.pop()
         if name in seen or name in doors:
             continue
-        if name not in known:
-            path = file_of(name)
-            known[name] = module(path) if path else None
-        found = known[name]
+        found = look.module(name)
         if found is None:
             continue
         seen[name] = found
@@ -115,15 +137,16 @@ def closure_of_kind(kind: str) -> dict[str, Module]:
 
     The digest of each is over what counts of it, which may be more for another kind.
     """
-    kinds = _kinds()
+    kinds = kinds_with_homes()
     if kind not in kinds:
         raise InputError(f"kind {kind!r} is no scenario class; {nearest(kind, kinds)}")
-    roots, run = ((kinds[kind], kind), *_MAKERS), _run(kinds[kind])
+    look, roots = _look(), ((kinds[kind], kind), *_MAKERS)
+    run = _run(look, kinds[kind])
     key = digest([OWN, *([name, each.digest] for name, each in run.items())])
     known = remembered()
     if known.get(kind, [""])[0] != key:
         others = [each for each in kinds if each != kind]
-        made = _reach.reach((_LOOKED.get() or _Look()).paths, roots, run, silent=others)
+        made = reach(look.paths, roots, run, silent=others)
         known[kind] = [
             key,
             {name: [each.digest, *sorted(each.libraries)] for name, each in made.items()},
@@ -134,7 +157,7 @@ def closure_of_kind(kind: str) -> dict[str, Module]:
         counts, *uses = reached.get(name, [""])
         if counts or each.assumptions:
             own = digest([counts, each.assumptions, each.data])
-            _KINDS_OF[name, own] = kind
+            _KINDS_OF.setdefault(name, {})[own] = kind
             found[name] = replace(each, digest=own, libraries=tuple(uses))
     return found
 
@@ -142,35 +165,26 @@ def closure_of_kind(kind: str) -> dict[str, Module]:
 def assumptions(kind: str) -> list[tuple[str, str, str]]:
     """What the modules behind a scenario class take for granted: module, topic and text."""
     found = []
-    for name, each in _run(_kinds()[kind]).items():
+    for name, each in _run(_look(), kinds_with_homes()[kind]).items():
         parts = (assumption.partition(": ") for assumption in each.assumptions)
         found += [(name, topic, text) for topic, _, text in parts]
     return found
 
 
-def _run(home: str) -> dict[str, Module]:
+def _run(look: _Look, home: str) -> dict[str, Module]:
     """The modules that run to make an artifact of a class of this module."""
     starts = (home, *(name for name, _ in _MAKERS))
-    return _closure(starts, [module for module, name in _DOORS if not name])
+    return _closure(look, starts, [module for module, name in _DOORS if not name])
 
 
 # The kind for which a digest of a module was given.
-_KINDS_OF: dict[tuple[str, str], str] = {}
-
-
-def _source_of(name: str) -> _sources.Source | None:
-    """The definitions of a module; None for what is no module of ours."""
-    path = file_of(name)
-    return _defined(path.read_bytes(), parts_of(path)[:-1]) if path else None
-
-
-_defined = lru_cache(maxsize=512)(_sources.parse)
+_KINDS_OF: dict[str, dict[str, str]] = {}
 
 
 def definitions(*others: str) -> dict[str, str]:
     """The digests of the modules that say what a scenario file holds, and of some others."""
     homes = (
-        *_kinds().values(),
+        *kinds_with_homes().values(),
         f"{PACKAGE}.declarations.fields",
         f"{PACKAGE}.declarations.outputs",
         *others,
@@ -191,10 +205,10 @@ def check_unedited(digests: Iterable[tuple[str, str]]) -> None:
     A digest may be cut. Raises MlsysimError that names the files of those that are not, so that
     nothing is certified that other code has made.
     """
-    edited, kinds = set(), dict[str, dict[str, Module]]()
+    edited, now = set(), cache(_digests_now)
     for name, known in {*digests}:
         path, imported = file_of(name), sys.modules.get(name)
-        if path is None or not _is_still(name, path, known, kinds):
+        if path is None or not _is_still(name, path, known, now):
             edited.add(paths.shown(path) if path else name)
         elif imported is not None:
             ran = os.path.realpath(imported.__file__ or "")
@@ -225,17 +239,18 @@ def check_imported() -> None:
     _refuse(map(paths.shown, edited))
 
 
-def _is_still(name: str, path: Path, known: str, kinds: dict[str, dict[str, Module]]) -> bool:
-    """Whether a module has this digest, whole or for the kind for which it was given."""
-    of = [
-        kind for (each, full), kind in _KINDS_OF.items() if each == name and full.startswith(known)
-    ]
-    if not of:
-        return _is_now(path, known)
-    kind = of[0]
-    with suppress(OSError, SyntaxError, ValueError):
-        kinds.setdefault(kind, {}) or kinds[kind].update(closure_of_kind(kind))
-    return kinds[kind][name].digest.startswith(known) if name in kinds[kind] else False
+def _is_still(name: str, path: Path, known: str, now: Callable[[str], Mapping[str, str]]) -> bool:
+    """Whether a module has this digest, for the kind for which it was given, or as a whole."""
+    for full, kind in _KINDS_OF.get(name, {}).items():
+        if full.startswith(known):
+            return now(kind).get(name) == full
+    return _is_now(path, known)
+
+
+def _digests_now(kind: str) -> dict[str, str]:
+    with suppress(OSError, SyntaxError, ValueError):  # gone, or saved half-way
+        return {name: each.digest for name, each in closure_of_kind(kind).items()}
+    return {}
 
 
 def _is_now(path: Path, known: str) -> bool:
@@ -252,27 +267,6 @@ def _refuse(edited: Iterable[str]) -> None:
             f"{names}: edited while this ran, so it is not known which code made what; nothing is "
             "certified: run it again"
         )
-
-
-def _kinds() -> dict[str, str]:
-    """The module of each scenario class, from the table HOMES of scenario_types."""
-    path = file_of(f"{PACKAGE}.engine.scenario_types")
-    return _homes(path.read_bytes() if path else b"HOMES = {}")
-
-
-@lru_cache(maxsize=8)
-def _homes(source: bytes) -> dict[str, str]:
-    homes = next(
-        node.value
-        for node in ast.parse(source).body
-        if isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
-        and node.targets[0].id == "HOMES"
-    )
-    return {
-        name: f"{PACKAGE}.engine.scenario_definitions.{home}"
-        for name, home in ast.literal_eval(homes).items()
-    }
 
 
 def _pins() -> dict[str, str]:
