@@ -33,7 +33,9 @@ def schema() -> dict[str, Any]:
         "type": "string",
         "description": "a unit of mlsysim/units/vocabulary.txt; empty for a plain number or a word",
     }
-    stated = _closed("A statement and where it is made.", where=_TEXT, text=_TEXT)
+    stated = _closed(
+        "A statement, and its topic or the class that makes it.", where=_TEXT, text=_TEXT
+    )
     given = _closed(
         "A value as it was given.", value=value, unit=unit, description=_TEXT, source=_TEXT
     )

@@ -7,11 +7,12 @@ import dataclasses
 import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from mlsysim import units
 from mlsysim.artifacts.artifact_schema import VERSION
-from mlsysim.artifacts.code import closure_of_kind
+from mlsysim.artifacts.code import assumptions
 from mlsysim.artifacts.printing import filled
 from mlsysim.canonical import digest, dumps, rounded
 from mlsysim.declarations import lists
@@ -176,6 +177,5 @@ def _assumptions(scenario: Scenario) -> Iterator[dict[str, str]]:
     stated = section_of(type(scenario), "Assumptions")
     if stated:
         yield {"where": type(scenario).__name__, "text": stated}
-    for name, module in closure_of_kind(type(scenario).__name__).items():
-        for text in module.assumptions:
-            yield {"where": name, "text": text}
+    for _, topic, text in sorted(assumptions(type(scenario).__name__), key=itemgetter(0)):
+        yield {"where": topic, "text": text}

@@ -104,7 +104,8 @@ def _of_fleet(fleet: Fleet, precision: str) -> dict[str, Any]:
         "node_size": fleet.node.accelerators,
         "links": fleet.links,
         "peak": accelerator.rate(precision),
-        # ASSUME with fp8 the attention core and the output head stay in bf16, as is usual.
+        # ASSUME precision: with fp8 the attention core and the output head stay in bf16, as is
+        # usual.
         "core_peak": accelerator.rate("bf16" if precision == "fp8" else precision),
         "memory_rate": accelerator.memory_rate,
         "capacity": accelerator.capacity_bytes,

@@ -36,7 +36,8 @@ def group_of(members: Number, stride: Number, node_size: Number) -> Group:
     (Group(inside=1, nodes=16), Group(inside=4, nodes=2))
     """
     inside = smaller(members, larger(1, node_size // stride))
-    # ASSUME a group that fills its nodes unevenly costs as if each member had a node of its own.
+    # ASSUME collectives: a group that fills its nodes unevenly costs as if each member had a node
+    # of its own.
     even = (members % inside == 0) & (node_size % (inside * stride) == 0)
     inside = choose(even | (members * stride >= node_size) & (members % inside == 0), inside, 1)
     return Group(inside, members // inside)

@@ -11,7 +11,8 @@ from mlsysim.solvers.pipeline import Window
 
 __all__ = ["Layer", "Parts", "parts_of"]
 
-# ASSUME activations travel and are kept in 16 bits, whatever the precision of the products.
+# ASSUME precision: activations travel and are kept in 16 bits, whatever the precision of the
+# products.
 _ACTIVATION_BYTES = 2.0
 
 
@@ -90,7 +91,8 @@ def parts_of(x: Inputs) -> Parts:
     """What one microbatch costs wherever it is."""
     tokens = x.microbatch * x.seq_len / x.context
     matrices = flops.layer_matrix_flops(tokens, x.hidden, x.kv, x.ffn, gated=x.gated) / x.tensor
-    # ASSUME what small products cost beyond their work is a time, in fp8 the same as in bf16.
+    # ASSUME matrix products: what small products cost beyond their work is a time, in fp8 the same
+    # as in bf16.
     half_work = x.half_work * (x.peak / x.core_peak)
     rate = kernels.matrix_rate(x.peak, x.efficiency, matrices, half_work)
     core_rate = rate * (x.core_peak / x.peak)
@@ -123,8 +125,8 @@ def _layer(
     A repeated forward pass repeats its two. Reduce-scatter and all-gather of sequence parallelism
     take as long as an all-reduce.
     """
-    # ASSUME the extra all-gather of sequence parallelism in the backward pass hides behind the
-    # weight gradients, as Korthikanti et al. 2022 arrange it.
+    # ASSUME sequence parallelism: the extra all-gather of sequence parallelism in the backward pass
+    # hides behind the weight gradients, as Korthikanti et al. 2022 arrange it.
     core = flops.attention_core_flops(
         x.microbatch, x.seq_len, x.hidden, causal_half=x.fused_attention
     ) / (x.tensor * x.context)
@@ -203,7 +205,7 @@ def _hand_over(x: Inputs, tokens: Number) -> Number:
     """
     size = _ACTIVATION_BYTES * tokens * x.hidden / x.tensor
     group = collectives.group_of(x.pipeline, x.tensor * x.context * x.data, x.node_size)
-    # ASSUME what stages hand over hides behind nothing; the published runs with many parts a stage
-    # come out too fast if it does.
+    # ASSUME pipeline: what stages hand over hides behind nothing; the published runs with many
+    # parts a stage come out too fast if it does.
     sent = 2.0 * x.interleaving * collectives.point_to_point_time(size, group, x.links)
     return choose(x.pipeline > 1, sent, 0.0)

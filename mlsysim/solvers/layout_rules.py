@@ -55,7 +55,8 @@ def layout_of(
             raise InputError(f"{name} = {count!r}: expected a whole number of at least 1")
     _check_widths(model, tp_size, cp_size, seq_len, sequence_parallel=sequence_parallel)
     _check_stages(model, pp_size, v_stages, microbatch_count)
-    # ASSUME ranks are placed tensor parallel innermost, then context, data and pipeline parallel.
+    # ASSUME layout: ranks are placed tensor parallel innermost, then context, data and pipeline
+    # parallel.
     devices, replica = fleet.total_accelerators, tp_size * cp_size * pp_size
     data = devices // replica
     if not data:

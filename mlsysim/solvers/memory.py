@@ -13,7 +13,8 @@ __all__ = [
     "state_bytes",
 ]
 
-WEIGHT_BYTES = 2.0  # ASSUME weights are kept and sent in 16 bits beside their master copy.
+# ASSUME precision: weights are kept and sent in 16 bits beside their master copy.
+WEIGHT_BYTES = 2.0
 
 
 def state_bytes(

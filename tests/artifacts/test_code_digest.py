@@ -17,12 +17,16 @@ import pytest
 from mlsysim import paths
 from mlsysim.artifacts.code import closure, closure_of_kind, libraries, one_look
 from mlsysim.engine import scenario_types
+from mlsysim.errors import InputError
 from tests.conftest import Run
 
 KINDS = [*scenario_types.HOMES]
 # Of the math module, what gives the same bits on every machine.
 EXACT = ("fsum", "sqrt", "isqrt", "nextafter", "isfinite", "inf")
 TRAINING = Path("engine", "scenario_definitions", "training.py")
+STEP = "ReferenceTrainingStepScenario"
+# Their tables print the message of a layout that cannot be.
+TELLING = {"FleetScalingScenario", "ShardedStateScenario", "TrainingStepSweepScenario"}
 SOLVERS = sorted(paths.PACKAGE.joinpath("solvers").glob("*.py"))
 
 # Pint and what it imports, all of it pure Python.
@@ -31,9 +35,13 @@ DEPENDENCIES = ("pint", "flexparser", "flexcache", "platformdirs", "typing_exten
 # Solvers that only the published steps use.
 OF_OTHERS = {"fitting", "statistics"}
 # Solvers of one subject, with a kind that uses it.
-OF_KINDS = {"checkpoints": "FleetReliabilityScenario", "schedule": "PipelineScheduleScenario"}
+OF_KINDS = {
+    "checkpoints": "FleetReliabilityScenario",
+    "schedule": "PipelineScheduleScenario",
+    "search": "LayoutSearchScenario",
+}
 
-Digests = dict[str, str]
+Digests = dict[tuple[str, str], str]
 
 
 @pytest.fixture
@@ -58,14 +66,24 @@ def digests() -> Digests:
 
 
 def looked() -> Digests:
-    found = {name: each.digest for kind in KINDS for name, each in closure_of_kind(kind).items()}
+    found = {
+        (name, kind): each.digest for kind in KINDS for name, each in closure_of_kind(kind).items()
+    }
     assert len(found) > 10
     return found
 
 
 def moved() -> set[str]:
+    return {name for name, _ in moved_of_kinds()}
+
+
+def moved_of_kinds() -> set[tuple[str, str]]:
     before, now = untouched(), digests()
-    return {name for name in {*before, *now} if before.get(name) != now.get(name)}
+    return {key for key in {*before, *now} if before.get(key) != now.get(key)}
+
+
+def moved_kinds() -> set[str]:
+    return {kind for _, kind in moved_of_kinds()}
 
 
 def rewrite(path: Path, edit: Callable[[str], str]) -> None:
@@ -107,6 +125,42 @@ def test_a_docstring_that_no_artifact_prints_moves_nothing(
     assert moved() == set()
 
 
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("errors.py", "names most like", "names like"),
+        ("files.py", "def unwritten(", "def unused() -> None: ...\n\n\ndef unwritten("),
+        ("solvers/memory.py", "def state_bytes(", "_UNUSED = 3\n\n\ndef state_bytes("),
+        ("solvers/memory.py", "__all__ = [", '__all__ = [\n    "_",'),
+        ("solvers/step.py", "def step(x: Inputs) -> Step:", "def step(x: Any) -> Any:"),
+        ("__init__.py", "_HOMES = {", '__version__ = "2"\n_HOMES = {\n    "show": "mlsysim.cli",'),
+        ("declarations/documents.py", "files follow from one another", "files come one by one"),
+    ],
+)
+def test_what_no_artifact_shows_moves_nothing(path: str, old: str, new: str, copy: Path) -> None:
+    rewrite(copy / path, lambda text: text.replace(old, new, 1))
+    assert moved() == set()
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "kinds"),
+    [
+        # A message counts where a table prints why a layout cannot be, and nowhere else.
+        ("errors.py", 'return "did you mean "', 'return "perhaps "', TELLING),
+        ("declarations/fields.py", "expected a finite number", "expected a number", TELLING),
+        ("solvers/layout_rules.py", "microbatch_count / pp_size: ", "microbatches: ", TELLING),
+        # So does the text of a class, where it is the class of the scenario.
+        (str(TRAINING), "Excludes: a measured step time,", "Excludes: a time,", {STEP}),
+        ("solvers/search.py", '"no whole microbatch"', '"none whole"', {"LayoutMapScenario"}),
+    ],
+)
+def test_what_some_artifacts_show_moves_these_alone(
+    path: str, old: str, new: str, kinds: set[str], copy: Path
+) -> None:
+    rewrite(copy / path, lambda text: text.replace(old, new, 1))
+    assert moved_kinds() == kinds
+
+
 # What moves it.
 
 
@@ -123,8 +177,12 @@ def test_a_docstring_that_no_artifact_prints_moves_nothing(
         ),
         ("solvers/memory.py", "interleaving > 1", "interleaving >= 1"),
         ("solvers/memory.py", "return smaller(kept", "return max(kept"),
-        ("solvers/memory.py", "# ASSUME weights are kept", "# ASSUME weights are never kept"),
-        ("solvers/memory.py", "# ASSUME weights are kept", "# weights are kept"),
+        (
+            "solvers/memory.py",
+            "# ASSUME precision: weights are kept",
+            "# ASSUME precision: weights are never kept",
+        ),
+        ("solvers/memory.py", "# ASSUME precision: weights are kept", "# weights are kept"),
         ("solvers/result.py", "Equation: twice forward;", "Equation: two times forward;"),
         (str(TRAINING), "Tokens of one optimizer step after", "Tokens of a step after"),
         (str(TRAINING), "Excludes: a measured step time,", "Excludes: a measured time,"),
@@ -158,7 +216,7 @@ def test_a_comment_in_the_vocabulary_of_units_moves_nothing(copy: Path) -> None:
 def test_an_assumption_counts_with_all_its_lines(copy: Path) -> None:
     rewrite(
         copy / "solvers" / "layer.py",
-        lambda text: re.sub(r"(# ASSUME the extra all-gather .*\n\s+# )", r"\1once more ", text),
+        lambda text: re.sub(r"(# ASSUME sequence parallelism: .*\n\s+# )", r"\1once more ", text),
     )
     assert moved() == {"mlsysim.solvers.layer"}
 
@@ -167,11 +225,128 @@ def test_an_assumption_beside_code_counts_like_one_above_it(copy: Path) -> None:
     line = "return choose(causal_half, 2.0, 4.0) * sequences * seq_len * seq_len * hidden"
     rewrite(
         copy / "solvers" / "flops.py",
-        lambda text: text.replace(line, f"{line}  # ASSUME the other half is skipped"),
+        lambda text: text.replace(line, f"{line}  # ASSUME attention: the other half is skipped"),
     )
     assert moved() == {"mlsysim.solvers.flops"}
     stated = closure("mlsysim.solvers.flops")["mlsysim.solvers.flops"].assumptions
-    assert stated == ("the other half is skipped",)
+    assert stated == ("attention: the other half is skipped",)
+
+
+def test_an_assumption_without_a_topic_is_refused(copy: Path) -> None:
+    rewrite(
+        copy / "solvers" / "layer.py", lambda text: text.replace("ASSUME precision: ", "ASSUME ")
+    )
+    with pytest.raises(InputError, match=r"solvers/layer.py: '# ASSUME activations .*' names no"):
+        closure_of_kind(STEP)
+
+
+# What counts of a module, shown on one that a formula takes `used` from.
+
+
+def moves(copy: Path, source: str, old: str, new: str) -> bool:
+    """Whether an edit of a module moves the digests of a kind that takes `used` from it."""
+    other = copy / "other.py"
+    other.write_text(source, "utf-8")
+    rewrite(
+        copy / "solvers" / "memory.py",
+        lambda text: text.replace(
+            "__all__ =", "from mlsysim.other import used\n\n__all__ =", 1
+        ).replace("inner = 4.0 * hidden", "inner = 4.0 * hidden * used()"),
+    )
+    before = closure_of_kind(STEP)
+    rewrite(other, lambda text: text.replace(old, new))
+    return closure_of_kind(STEP) != before
+
+
+NOTES = """
+A = []
+def note(f):
+    A.append(f)
+    return f
+class Noted:
+    def __init_subclass__(cls): A.append(cls)
+"""
+TELLS = """
+from mlsysim.errors import InputError, MlsysimError, UnitError
+def refuse(x):
+    if x: raise InputError(f"no {x}")
+def again(x):
+    try: refuse(x)
+    except MlsysimError as error: raise UnitError(f"wrong: {error}") from None
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "old", "new"),
+    [
+        # Names, however they are given.
+        ("def used(): return helper()\ndef helper(): return 1", "return 1", "return 2"),
+        ("A, B = 1, 2\ndef used(): return B", "2", "3"),
+        ("def used(value=A): return value\nA = 1", "A = 1", "A = 2"),
+        (
+            "from math import floor as f, ceil as c\ndef used(): return f(c(1.5))",
+            "f, ceil",
+            "c, ceil",
+        ),
+        ("import mlsysim.errors as e\ndef used(): return e.division(1, 2)", "errors", "units"),
+        ("class Base:\n  def f(self): return 1\nclass used(Base): ...", "return 1", "return 2"),
+        ("class A:\n  @staticmethod\n  def f(): return 1\ndef used(): return A.f()", "n 1", "n 2"),
+        (
+            "class A:\n  @staticmethod\n  def f(): return 1\ndef used(): return getattr(A, 'f')()",
+            *("return 1", "return 2"),
+        ),
+        # What happens when the module is imported.
+        ("A = {}\nA['a'] = 1\ndef used(): return A", "= 1", "= 2"),
+        ("A = []\nfor each in (1, 2): A.append(each)\ndef used(): return A", "2)", "3)"),
+        (f"{NOTES}@note\ndef one(): return 1\ndef used(): return A[0]()", "return 1", "return 2"),
+        (f"{NOTES}class One(Noted):\n  x = 1\ndef used(): return A[0].x", "x = 1", "x = 2"),
+        ("import mlsysim.errors\nmlsysim.errors.X = 1\ndef used(): return 1", "X = 1", "X = 2"),
+        # Fields, whose types are read.
+        ("class used:\n  x: int = 1", "x: int", "x: float"),
+        # Conditions of errors, and messages that something is done with.
+        (f"{TELLS}def used(): return refuse(0)", "if x:", "if not x:"),
+        (
+            f"{TELLS}def used():\n  try: again(1)\n  except UnitError as e: return str(e)",
+            *("wrong: ", "false: "),
+        ),
+        (
+            f"{TELLS}def used():\n  try: again(1)\n  except UnitError as e: return str(e)",
+            *('f"no {x}"', 'f"none {x}"'),
+        ),
+        (
+            f"{TELLS}def used():\n  try: again(1)\n  except ValueError as e: return e.args",
+            *("wrong: ", "false: "),
+        ),
+        (f"{TELLS}def used(): return str(InputError('a'))", "'a'", "'b'"),
+    ],
+)
+def test_what_a_formula_uses_counts(source: str, old: str, new: str, copy: Path) -> None:
+    assert moves(copy, source, old, new)
+
+
+@pytest.mark.parametrize(
+    ("source", "old", "new"),
+    [
+        ("def used(): return 1\ndef helper(): return 1", "def helper(): return 1", ""),
+        ("def used() -> int: return 1", "int", "float"),
+        ("def used(): return 1\nimport json", "import json", "import csv"),
+        (
+            "class A:\n  @staticmethod\n  def beyond(): return 1\ndef used(): return A()",
+            "n 1",
+            "n 2",
+        ),
+        (f"{TELLS}def used(): return again(0)", "wrong: ", "false: "),
+        (f"{TELLS}def used():\n  try: again(1)\n  except ValueError: return 1", "wrong", "false"),
+        (
+            f"{TELLS}def used():\n  try: again(1)\n  except TypeError as e: return str(e)",
+            *("wrong", "false"),
+        ),
+    ],
+)
+def test_what_a_formula_does_not_use_does_not_count(
+    source: str, old: str, new: str, copy: Path
+) -> None:
+    assert not moves(copy, source, old, new)
 
 
 # Which modules it covers.
@@ -248,7 +423,7 @@ def test_one_look_sees_what_was_there_and_the_next_one_what_is_there(copy: Path)
     step = copy / "solvers" / "step.py"
     with one_look():
         before = looked()
-        rewrite(step, lambda text: text + "\nADDED = 1\n")
+        rewrite(step, lambda text: text.replace("def step(", "def step(*none, ", 1))
         assert looked() == before
     assert moved() == {"mlsysim.solvers.step"}
     with one_look():
@@ -262,6 +437,11 @@ def test_a_new_import_brings_its_module_into_the_closure(copy: Path) -> None:
         lambda text: text.replace(
             "__all__ =", "from mlsysim.solvers.optimizer import X as X\n\n__all__ =", 1
         ),
+    )
+    assert moved() == set()  # nothing uses it
+    rewrite(
+        copy / "solvers" / "memory.py",
+        lambda text: text.replace("inner = 4.0 * hidden", "inner = 4.0 * hidden * X"),
     )
     assert moved() == {"mlsysim.solvers.memory", "mlsysim.solvers.optimizer"}
 
@@ -282,7 +462,9 @@ def test_the_pinned_versions_of_libraries_that_the_code_imports_count(root: Path
 
 
 def of_closures() -> list[str]:
-    return sorted({name for kind in KINDS for name in closure_of_kind(kind)} - {"mlsysim"})
+    # The table of scenario_types is read, and the class that it names is followed.
+    beside = {"mlsysim", "mlsysim.engine.scenario_types"}
+    return sorted({name for kind in KINDS for name in closure_of_kind(kind)} - beside)
 
 
 def source(name: str) -> Path:
@@ -308,6 +490,26 @@ def test_no_module_behind_an_artifact_imports_by_text_or_runs_text(name: str) ->
             assert node.module not in ("importlib", "pkgutil", "runpy"), f"{name}:{node.lineno}"
         if isinstance(node, ast.Name):
             assert node.id not in ("__import__", "exec", "eval", "compile"), f"{name}:{node.lineno}"
+
+
+# By which code could look at annotations, at names of modules, or at an error without a name.
+UNSEEN = {"__annotations__", "annotation", "get_type_hints", "singledispatch", "globals", "modules"}
+
+
+@pytest.mark.parametrize("name", of_closures())
+def test_no_module_behind_an_artifact_looks_at_what_the_digest_leaves_out(name: str) -> None:
+    for node in nodes(source(name)):
+        found = getattr(node, "attr", getattr(node, "id", ""))
+        assert found not in UNSEEN, f"{name}:{getattr(node, 'lineno', 0)}"
+
+
+def test_no_scenario_class_stands_for_another() -> None:
+    # A field that takes a class takes those that derive from it, which the closure would not see;
+    # and the text of a class is printed in the artifacts of its own scenarios alone.
+    classes = [scenario_types.KINDS[kind] for kind in KINDS]
+    for each in classes:
+        assert not {*each.__mro__[1:]} & {*classes}
+        assert not {*getattr(each, "solvers", ())} & {*classes}
 
 
 @pytest.mark.parametrize("name", of_closures())

@@ -77,7 +77,8 @@ def test_a_scenario_page_prints_every_value_with_its_unit_equation_and_source(na
     for source in artifact.sources:
         assert f"{{cite:t}}`{source}`" in page
     for stated in (*artifact.assumptions, *artifact.excludes):
-        assert code(stated["where"]) in page
+        where = stated["where"]
+        assert f" ({code(where) if where[0].isupper() else where})\n" in page
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -40,11 +40,11 @@ _TYPES = {
 def class_page(cls: type[Scenario], artifacts: Sequence[Artifact] = ()) -> str:
     """The page of `cls` as MyST; `artifacts` are those of the named scenarios of this class."""
     cited = sorted({key for artifact in artifacts for key in artifact.sources})
-    name, home = cls.__name__, cls.__module__.rpartition(".")[2]
+    name, topic = cls.__name__, cls.__module__.rpartition(".")[2].replace("_", " ").capitalize()
     source = f"{cls.__module__.replace('.', '/')}.py"
     parts = [
         f"# {name}",
-        f"{home.capitalize()} scenarios · Implementation: {code(source)} · {_ALL}.",
+        f"{topic} scenarios · Implementation: {code(source)} · {_ALL}.",
         _CONSTRUCT,
         *_directive("class", f"{name}({_signature(cls)})", _description(cls)),
         "## Notes",

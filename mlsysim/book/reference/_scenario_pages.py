@@ -173,11 +173,17 @@ def sourced(source: str) -> str:
 
 def _statements(title: str, stated: Iterable[Mapping[str, str]]) -> Iterator[str]:
     lines = [
-        f"- {block(prose(_sentence(each['text'])))} ({code(each['where'])})" for each in stated
+        f"- {block(prose(_sentence(each['text'])))} ({_stated_by(each['where'])})"
+        for each in stated
     ]
     if lines:
         yield f"## {title}"
         yield "\n".join(lines)
+
+
+def _stated_by(where: str) -> str:
+    """A class as code, a topic as words."""
+    return code(where) if where[:1].isupper() else prose(where)
 
 
 def _used(told: Told) -> Iterator[str]:

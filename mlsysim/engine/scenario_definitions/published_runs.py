@@ -52,7 +52,8 @@ class PublishedInterruptionsScenario(Scenario):
 
     def between(self, accelerators: int) -> float:
         """Seconds between interruptions of a fleet of that size."""
-        # ASSUME the rate of interruptions grows in proportion to the accelerators of a fleet.
+        # ASSUME interruptions: the rate of interruptions grows in proportion to the accelerators of
+        # a fleet.
         return to_si(self.period) / self.interruptions * self.accelerators / accelerators
 
 

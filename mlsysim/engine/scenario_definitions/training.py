@@ -88,8 +88,8 @@ class SelfContainedReplicaScenario(Scenario):
         Equation: min(p in 1, 2, 4, ... : layers % p = 0, parameters * bytes_per_param /
         (tensor_parallel * p) <= memory_capacity).
         """
-        # ASSUME pipeline depths are powers of two that divide the layers; other depths may fit as
-        # well.
+        # ASSUME layout: pipeline depths are powers of two that divide the layers; other depths may
+        # fit as well.
         depth = 1
         while depth <= self.workload.layers:
             if self.workload.layers % depth == 0 and self._state_bytes(depth) <= self._capacity:
