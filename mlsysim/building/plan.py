@@ -115,6 +115,7 @@ def plan(cores: int, *, main: bool) -> Plan:
     )
     files.write(path, json.dumps(asdict(made)) + "\n")
     remember()
+    cells.remember()
     _look_older_than_the_plan(made)
     return made
 

@@ -18,7 +18,6 @@ __all__ = ["new_chapter", "new_scenario"]
 
 _WIDTH = 100
 _REFERENCE = "DenseLLMPretrainingStep"
-_TOCTREE = re.compile(r"(```\{toctree\}\n(?::.*\n)*\n)((?:\d\d_\w+\n)+)(```)")
 
 
 def new_scenario(name: str, kind: str = "", base: str = "") -> Path:
@@ -157,7 +156,8 @@ def new_chapter(name: str) -> Path:
 
     Raises InputError for a name that is taken, or is not NN_title.
     """
-    from mlsysim.book.source import cells
+    from mlsysim.book.source import cells, contents
+    from mlsysim.book.source.front_matter import skeleton
 
     known = cells.chapters()
     if not re.fullmatch(r"[0-9]{2}_[a-z][a-z0-9_]*", name) or len(name) > bounds.NAME:
@@ -177,13 +177,13 @@ def new_chapter(name: str) -> Path:
         raise InputError(f"a chapter {name[3:]!r} exists already under another number")
     index = paths.chapters() / "index.md"
     text = files.text(index)
-    listed = _TOCTREE.search(text)
-    if not listed:
+    listed = contents.with_chapter(text, name)
+    if listed == text and not contents.lists(text, name):
         raise InputError("chapters/index.md: there is no {toctree} that lists chapters as NN_title")
-    lines = "".join(f"{each}\n" for each in sorted({*listed[2].split(), name}))
     path = paths.chapters() / f"{name}.md"
-    files.write(path, _CHAPTER.replace("NAME", name).replace("LABEL", name[3:].replace("_", "-")))
-    files.write(index, text[: listed.start(2)] + lines + text[listed.end(2) :])
+    filled = _CHAPTER.replace("NAME", name).replace("LABEL", name[3:].replace("_", "-"))
+    files.write(path, skeleton({"step": _REFERENCE}) + filled)
+    files.write(index, listed)
     return path
 
 
@@ -196,21 +196,6 @@ def _suggestion(name: str) -> str:
 
 
 _CHAPTER = """\
----
-jupytext:
-  notebook_metadata_filter: mlsysim,-jupytext.text_representation.jupytext_version
-  text_representation:
-    extension: .md
-    format_name: myst
-    format_version: 0.13
-kernelspec:
-  display_name: Python 3 (ipykernel)
-  language: python
-  name: python3
-mlsysim:
-  scenarios:
-    step: DenseLLMPretrainingStep
----
 
 (LABEL)=
 # TODO: the title
