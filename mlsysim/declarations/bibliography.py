@@ -14,7 +14,7 @@ from mlsysim import files, paths
 if TYPE_CHECKING:
     from pybtex.database import Entry
 
-__all__ = ["citations", "lines", "works"]
+__all__ = ["begins", "citations", "lines", "works"]
 
 _ENTRY = re.compile(r"@\s*(?!(?:comment|string|preamble)\b)\w+\s*[{(]\s*(?P<key>[^,\s]+)\s*,", re.I)
 _MACRO = re.compile(r"@\s*(?:string|preamble)\s*[{(]", re.I)
@@ -54,7 +54,15 @@ def lines() -> dict[str, int]:
 
 @lru_cache(maxsize=4)
 def _lines(path: Path, _mtime: int, _size: int) -> dict[str, int]:
-    text = files.text(path)
+    return begins(files.text(path))
+
+
+def begins(text: str) -> dict[str, int]:
+    r"""The line on which each entry of BibTeX begins, by its key.
+
+    >>> begins("% read by nobody\n@misc{a2020,\n  note = {like @misc{b2021, }},\n}")
+    {'a2020': 2}
+    """
     return {key: text.count("\n", 0, at) + 1 for key, at in _entries(text)}
 
 

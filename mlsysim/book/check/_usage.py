@@ -12,10 +12,10 @@ from mlsysim.book.pages.page_sources import Page
 from mlsysim.book.source import cells
 from mlsysim.book.source.contents import lists
 from mlsysim.book.source.findings import Finding
-from mlsysim.book.source.myst import Directive, parsed
+from mlsysim.book.source.myst import Block, Directive, parsed
 from mlsysim.declarations import bibliography, documents
 
-__all__ = ["contents", "products", "references", "roundings", "scenarios_of", "unread"]
+__all__ = ["cited", "contents", "products", "references", "roundings", "scenarios_of", "unread"]
 
 _NOTE = re.compile(r"(?:Read|Not read): \w")
 # A cell without these leaves its output on the page.
@@ -133,7 +133,8 @@ def references(book: list[Page]) -> Iterator[Finding]:
     """Entries of the bibliography that nothing cites, or that do not say what of them was read."""
     if not paths.bibliography().is_file():
         return
-    cited = {key for page in book for key in _cited(page.text)}
+    texts = [text for page in book for text in parsed(page.text).texts]
+    used = {key for text in texts for key in cited(text)}
     folders = [documents.folder(name) for name in ("Scenarios", "Hardware", "Models", "Fleets")]
     sources = "\n".join(
         files.text(path)
@@ -145,7 +146,7 @@ def references(book: list[Page]) -> Iterator[Finding]:
     known = bibliography.works()
     for key, line in bibliography.lines().items():
         place = ("chapters/references.bib", line)
-        if key not in cited and key not in words:
+        if key not in used and key not in words:
             told = f"{key} is cited by no page, scenario or registry entry; cite it, or remove it"
             yield Finding("uncited", *place, told)
         if not _NOTE.match(known[key].fields.get("note", "")):
@@ -153,13 +154,12 @@ def references(book: list[Page]) -> Iterator[Finding]:
             yield Finding("note", *place, told)
 
 
-def _cited(text: str) -> Iterator[str]:
-    """The keys that a page cites."""
-    for each in parsed(text).texts:
-        for span in each.spans:
-            if span.kind == "role" and span.name.partition(":")[0] == "cite":
-                keys = span.content.split("<")[-1].strip(" >")
-                yield from (key.strip() for key in keys.split(","))
+def cited(text: Block) -> Iterator[str]:
+    """The keys that a text of a page cites."""
+    for span in text.spans:
+        if span.kind == "role" and span.name.partition(":")[0] == "cite":
+            keys = span.content.split("<")[-1].strip(" >")
+            yield from (key.strip() for key in keys.split(","))
 
 
 def unread(book: list[Page], artifacts: dict[str, Artifact]) -> Iterator[Finding]:

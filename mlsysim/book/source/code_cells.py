@@ -72,7 +72,7 @@ def _read(text: str) -> list[tuple[str, int, int, str]]:
     made = []
     for cell in myst.parsed(text).cells:
         first, _, rest = cell.content.partition("\n")
-        blank = not first.strip()  # one such line parts off the options
+        blank = bool(rest) and not first.strip()  # one such line parts off the options
         source = rest if blank else cell.content
         made.append((source.rstrip(), cell.first + blank, cell.line, cell.settings))
     return made

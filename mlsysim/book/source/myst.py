@@ -74,16 +74,17 @@ class Directive(Block):
     """A directive: its name, its title, its options, and its content, the text after them.
 
     A fence of colons without a name in braces has none; its content is Markdown. `head` are the
-    lines of options as they stand, `settings` what they say, as YAML. `fence` is the sign of the
-    fence; one that the end of the page closes is not `closed`.
+    lines of options as they stand, `settings` what they say, as YAML. A fence that the end of the
+    page, or of the block around it, closes is not `closed`. Only a `{code-cell}` that stands in no
+    other block, behind a fence of backticks or tildes, is a cell for MyST-NB and Jupytext.
     """
 
     name: str = ""
     title: str = ""
     head: tuple[str, ...] = ()
     settings: str = ""
-    fence: str = "`"
     closed: bool = True
+    is_cell: bool = False
 
     @cached_property
     def titled(self) -> Block:
@@ -145,10 +146,8 @@ class Source:
 
     @property
     def cells(self) -> Iterator[Directive]:
-        """The code cells: only those that stand in no other block, as in MyST-NB and Jupytext."""
-        for block in self.blocks:
-            if isinstance(block, Directive) and block.name == "code-cell" and block.fence != ":":
-                yield block
+        """The code cells."""
+        return (each for each in self.blocks if isinstance(each, Directive) and each.is_cell)
 
 
 @lru_cache(maxsize=128)
@@ -237,7 +236,8 @@ class _Table:
 def _fence(token: Any, line: int, last: int) -> Block:
     """A directive, or a block of code."""
     name, _, title = token.info.strip().partition(" ")
-    if token.type == "fence" and not token.level and token.info.startswith(_CELL):
+    is_cell = token.type == "fence" and not token.level and token.info.startswith(_CELL)
+    if is_cell:
         name, title = _CELL, token.info.removeprefix(_CELL)
     lines = token.content.splitlines()
     closed = last - line > len(lines)
@@ -255,8 +255,8 @@ def _fence(token: Any, line: int, last: int) -> Block:
         title=title.strip() if named else "",
         head=tuple(lines[:count]),
         settings=settings,
-        fence=token.markup[0],
         closed=closed,
+        is_cell=is_cell,
     )
 
 

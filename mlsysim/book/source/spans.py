@@ -55,6 +55,8 @@ def _spans(parts: Sequence[Any], source: str, first: int) -> Iterator[Span]:
             yield Span(kind, line, "\n")
             continue
         start, end = _place(part.content, source, at)
+        if kind in ("code", "role"):  # the end of a line may stand before the last sign
+            end = max(end, source.find("`", end)) if end > at else end
         yield Span(
             "math" if kind.startswith("math_inline") else kind,
             line,
@@ -74,13 +76,13 @@ def _place(content: str, source: str, at: int) -> tuple[int, int]:
     A break inside of code or of a role is a blank there, and a line in the source. What is written
     otherwise, as a sign with a backslash, is nowhere.
     """
-    if not content.strip():
+    if not content:
         return at, at
     ends = source.find("\n", at)
     line = ends if ends >= 0 else len(source)
     start = source.find(content, at)
-    if 0 <= start < line:
+    if 0 <= start <= line:
         return start, start + len(content)
-    words = re.compile(r"\s+".join(map(re.escape, content.split())))
+    words = re.compile(r"\s+".join(map(re.escape, content.split())) or "$.")
     found = words.search(source, at)
-    return found.span() if found and found.start() < line else (at, at)
+    return found.span() if found and found.start() <= line else (at, at)
