@@ -6,17 +6,15 @@ Lines are those of the page, from 1.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
-from textwrap import dedent
 from typing import Any
 
+from mlsysim.book.source.directive_options import Option, options, parted
 from mlsysim.book.source.spans import Span, spans
 
-__all__ = ["EXTENSIONS", "Block", "Directive", "Option", "Source", "parsed", "text_of"]
+__all__ = ["EXTENSIONS", "Block", "Directive", "Source", "parsed", "text_of"]
 
 # What conf.py enables; pages must be read as Sphinx does.
 EXTENSIONS = ("amsmath", "colon_fence", "dollarmath")
@@ -34,15 +32,6 @@ _BLOCKS = {
     "math_block_label": "math",
     "myst_line_comment": "comment",
 }
-
-
-@dataclass(frozen=True)
-class Option:
-    """An option of a directive, and the line on which its value begins."""
-
-    line: int
-    key: str
-    value: str
 
 
 @dataclass(frozen=True)
@@ -99,15 +88,8 @@ class Directive(Block):
     @cached_property
     def options(self) -> tuple[Option, ...]:
         """The options, read as MyST does; none if it refuses them."""
-        from myst_parser.parsers.options import TokenizeError, options_to_tokens
-
         begins = self.line + 1 + self.head[0].startswith("---") if self.head else 0
-        with suppress(TokenizeError):
-            return tuple(
-                Option(begins + (value or key).start.line, key.value, value.value if value else "")
-                for key, value in options_to_tokens(self.settings)[0]
-            )
-        return ()
+        return options(self.settings, begins)
 
     @property
     def has_markdown(self) -> bool:
@@ -244,7 +226,7 @@ def _fence(token: Any, line: int, last: int) -> Block:
     named = name.startswith("{") and name.endswith("}")
     if not named and token.type == "fence":
         return Block("code", line, last, line + 1, token.content)
-    count, settings, rest = _options(lines) if named else (0, "", lines)
+    count, settings, rest = parted(lines) if named else (0, "", lines)
     return Directive(
         "directive",
         line,
@@ -258,20 +240,3 @@ def _fence(token: Any, line: int, last: int) -> Block:
         closed=closed,
         is_cell=is_cell,
     )
-
-
-def _options(lines: list[str]) -> tuple[int, str, list[str]]:
-    """The number of lines of options, these as YAML, and the other lines: as MyST parts them."""
-    if lines and lines[0].startswith("---"):
-        for number, line in enumerate(lines[1:], 1):
-            if line.startswith("---"):
-                settings = dedent("\n".join(lines[1:number]))
-                behind = line.lstrip("-").removeprefix(" ")
-                if behind:
-                    return number, settings, [behind, *lines[number + 1 :]]
-                return number + 1, settings, lines[number + 1 :]
-        return len(lines), dedent("\n".join(lines[1:])), []
-    count = 0
-    while count < len(lines) and re.match(r"\s*:(?!::)", lines[count]):
-        count += 1
-    return count, "\n".join(line.lstrip()[1:] for line in lines[:count]), lines[count:]

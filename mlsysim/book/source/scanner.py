@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlsysim.book.source.cells import place
 from mlsysim.book.source.myst import Block, Directive, parsed
@@ -57,7 +57,7 @@ class Role:
     """A role as it stands in the source: line from 1, column from 0, and what it says.
 
     `name` is "quote" or "claim". `where` is "text", "heading", "math" or "alt"; only in text is it
-    more than plain characters.
+    more than plain characters. `before` is what a formula holds before it.
     """
 
     line: int
@@ -66,6 +66,7 @@ class Role:
     spec: str
     where: str
     name: str = "quote"
+    before: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ class _Mark:
 
     line: int
     where: str
+    before: str = ""
 
 
 def scan(page: str, text: str) -> list[Role]:
@@ -102,7 +104,7 @@ def scan(page: str, text: str) -> list[Role]:
         spec = " ".join(role["spec"].split())
         if name == "claim" and mark.where == "math":
             raise InputError(f"{place(page, mark.line)}: {_refused('formula', name)}")
-        roles.append(Role(mark.line, found.start(), role[0], spec, mark.where, name))
+        roles.append(Role(mark.line, found.start(), role[0], spec, mark.where, name, mark.before))
     for number, line in enumerate(lines, start=1):
         if missed := _MARK.search(line, seen[number]):
             raise InputError(f"{place(page, number)}: {_refused('lost', missed[1])}")
@@ -140,9 +142,10 @@ class _Walk:
             elif held and block.kind in ("html", "indented"):  # the latter rather a slip than code
                 line = block.line + block.content.count("\n", 0, held.start())
                 raise self._refuse(line, _refused(block.kind, held[1]))
+            elif block.kind == "math":
+                yield from self._formula(block)
             else:
-                where = "math" if block.kind == "math" else "literal"
-                yield from self._marks(block.line, block.last, where)
+                yield from self._marks(block.line, block.last, "literal")
 
     def _check_row(self, line: int) -> None:
         """Refuse a row of a pipe table in which the end of a cell cuts a role."""
@@ -154,10 +157,10 @@ class _Walk:
     def _text(self, text: Block, where: str) -> Iterator[_Mark]:
         """The marks in a paragraph, heading, cell or title."""
         marks = list(_MARK.finditer(text.content))
-        kinds = [kind for span in text.spans for kind in _kinds(span, where)]
+        kinds = [each for span in text.spans for each in _kinds(span, where)]
         if len(kinds) != len(marks):
             raise self._refuse(text.line, _refused("lost", marks[0][1]))
-        for mark, kind in zip(marks, kinds, strict=True):
+        for mark, (kind, before) in zip(marks, kinds, strict=True):
             number = text.content.count("\n", 0, mark.start())
             if kind in _REFUSED:
                 raise self._refuse(text.line + number, _refused(kind, mark[1]))
@@ -168,7 +171,7 @@ class _Walk:
                     f"backticks around a directive cannot hold a {mark[1]} in its title; "
                     f"write :::{directive[1]} and :::",
                 )
-            yield _Mark(text.line + number, kind)
+            yield _Mark(text.line + number, kind, before)
 
     def _directive(self, block: Directive) -> Iterator[_Mark]:
         """The marks in a directive: its title, its options and its content."""
@@ -190,23 +193,34 @@ class _Walk:
                 raise self._refuse(number, why)
             yield from self._marks(number, number, "alt")
         if block.name == "math":
-            yield from self._marks(block.first, block.last, "math")
+            yield from self._formula(block)
         elif _MARK.search(block.content):
             yield from self.blocks(block.blocks)
+
+    def _formula(self, block: Block) -> Iterator[_Mark]:
+        """The marks in a formula that stands by itself."""
+        held = [before for _, before in _held(block.content, "math")]
+        for number, mark in enumerate(self._marks(block.first, block.last, "math")):
+            yield replace(mark, before="".join(held[number : number + 1]))  # a label is not in it
 
     def _marks(self, first: int, last: int, where: str) -> Iterator[_Mark]:
         for number, line in enumerate(self.lines[first - 1 : last], first):
             yield from [_Mark(number, where)] * len(_MARK.findall(line))
 
 
-def _kinds(span: Span, where: str) -> Iterator[str]:
-    """What each mark in a part of a text is, in order."""
-    count = len(_MARK.findall(span.content))
+def _kinds(span: Span, where: str) -> Iterator[tuple[str, str]]:
+    """What each mark in a part of a text is, in order, and what a formula holds before it."""
     if span.kind == "role" and span.name in ("quote", "claim"):
-        yield from [where] + ["nested"] * count
+        yield where, ""
+        yield from _held(span.content, "nested")
     elif span.kind == "role":
         shown = {"math": "math", "code": "literal", "literal": "literal"}
-        yield from [shown.get(span.name, "nested")] * count
+        yield from _held(span.content, shown.get(span.name, "nested"))
     else:
         shown = {"math": "math", "code": "literal", "image": "image", "html": "html"}
-        yield from [shown.get(span.kind, "unread")] * count
+        yield from _held(span.content, shown.get(span.kind, "unread"))
+
+
+def _held(content: str, where: str) -> Iterator[tuple[str, str]]:
+    for mark in _MARK.finditer(content):
+        yield where, content[: mark.start()] if where == "math" else ""
