@@ -12,11 +12,11 @@ from myst_parser.config.main import MdParserConfig
 from nbformat.validator import NotebookValidationError
 from pybtex.database import parse_string
 
-from mlsysim.book.check import _usage
+from mlsysim.book.check.checking import check
 from mlsysim.book.pages.visible import seen
-from mlsysim.book.source import code_cells, contents
+from mlsysim.book.source import cells, contents
 from mlsysim.book.source.findings import accepts_on_page
-from mlsysim.book.source.myst import EXTENSIONS, parsed
+from mlsysim.book.source.myst import EXTENSIONS
 from mlsysim.book.source.product_uses import products
 from mlsysim.book.source.scanner import scan
 from mlsysim.declarations import bibliography
@@ -53,13 +53,13 @@ def test_the_cells_are_those_of_the_notebook_that_is_laid_out(page: str) -> None
     except (MystMetadataParsingError, NotebookValidationError, TypeError):
         return  # options that no notebook has
     laid_out = [cell.source.rstrip() for cell in notebook.cells if cell.cell_type == "code"]
-    assert [cell.source for cell in code_cells.code_cells(page)] == laid_out
+    assert [cell.source for cell in cells.code_cells(page)] == laid_out
 
 
 @given(page=pages)
 def test_a_cell_has_the_line_on_which_its_source_begins(page: str) -> None:
     lines = page.split("\n")
-    for cell in code_cells.code_cells(page):
+    for cell in cells.code_cells(page):
         first, _, _ = cell.source.partition("\n")
         assert first.strip() in lines[cell.line - 1] if first else not cell.source.strip()
         assert "{code-cell}" in lines[cell.fence - 1]
@@ -67,10 +67,10 @@ def test_a_cell_has_the_line_on_which_its_source_begins(page: str) -> None:
 
 def test_what_a_build_keeps_of_cells_is_what_they_are(root: Path) -> None:
     page = f"{CELL}\n:tags: [hide-input]\n\nx = 1\n```\n"
-    before = code_cells.code_cells(page)
-    code_cells.remember()
+    before = cells.code_cells(page)
+    cells.remember()
     assert (root / "build/cells.json").is_file()
-    (after,) = code_cells.code_cells(page)
+    (after,) = cells.code_cells(page)
     assert [after] == before
     assert (after.line, after.fence, after.tags) == (4, 1, {"hide-input"})
 
@@ -135,13 +135,18 @@ def test_a_figure_has_the_name_under_which_the_page_shows_it(page: str, label: s
     assert [product.label for product in products("01_x", code + page)] == [label]
 
 
-def test_only_what_the_page_cites_is_cited() -> None:
+def test_only_what_a_page_cites_is_cited(solved: Path) -> None:
     page = (
-        "See {cite}`a2020`, {cite:t}`b2021, c2022`.\n\n% {cite}`d2023`\n\n`` {cite}`e2024` ``\n\n"
-        ":::{figure} x.svg\n\nFrom {cite}`f2025`.\n:::\n\n```{code}\n{cite}`g2026`\n```\n"
+        "# A\n\nSee {cite}`a2020`, {cite:t}`b2021, c2022`.\n\n% {cite}`d2023`\n\n`{cite}e2024`\n\n"
+        ":::{note}\nFrom {cite}`f2025`.\n:::\n\n```{code}\n{cite}`g2026`\n```\n"
     )
-    cited = {key for text in parsed(page).texts for key in _usage.cited(text)}
-    assert cited == {"a2020", "b2021", "c2022", "f2025"}
+    (solved / "chapters/index.md").write_text(page, encoding="utf-8")
+    keys = ("a2020", "b2021", "c2022", "d2023", "e2024", "f2025", "g2026")
+    works = "".join(f"@misc{{{key},\n  note = {{Read: all}}\n}}\n" for key in keys)
+    with (solved / "chapters/references.bib").open("a", encoding="utf-8") as file:
+        file.write(works)
+    told = "\n".join(each.message for each in check()[0] if each.rule == "uncited")
+    assert [key for key in keys if key not in told] == ["a2020", "b2021", "c2022", "f2025"]
 
 
 @pytest.mark.parametrize(

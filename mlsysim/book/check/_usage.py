@@ -15,7 +15,7 @@ from mlsysim.book.source.findings import Finding
 from mlsysim.book.source.myst import Block, Directive, parsed
 from mlsysim.declarations import bibliography, documents
 
-__all__ = ["cited", "contents", "products", "references", "roundings", "scenarios_of", "unread"]
+__all__ = ["contents", "products", "references", "roundings", "scenarios_of", "unread"]
 
 _NOTE = re.compile(r"(?:Read|Not read): \w")
 # A cell without these leaves its output on the page.
@@ -134,7 +134,7 @@ def references(book: list[Page]) -> Iterator[Finding]:
     if not paths.bibliography().is_file():
         return
     texts = [text for page in book for text in parsed(page.text).texts]
-    used = {key for text in texts for key in cited(text)}
+    used = {key for text in texts for key in _cited(text)}
     folders = [documents.folder(name) for name in ("Scenarios", "Hardware", "Models", "Fleets")]
     sources = "\n".join(
         files.text(path)
@@ -154,7 +154,7 @@ def references(book: list[Page]) -> Iterator[Finding]:
             yield Finding("note", *place, told)
 
 
-def cited(text: Block) -> Iterator[str]:
+def _cited(text: Block) -> Iterator[str]:
     """The keys that a text of a page cites."""
     for span in text.spans:
         if span.kind == "role" and span.name.partition(":")[0] == "cite":

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from mlsysim import files, paths
-from mlsysim.book.source.code_cells import Cell, code_cells, remember
+from mlsysim.book.source._code_cells import Cell, code_cells, remember
 from mlsysim.errors import InputError
 
 __all__ = [

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
-from mlsysim.book.source.directive_options import Option, options, parted
+from mlsysim.book.source._directive_options import Option, options, parted
 from mlsysim.book.source.spans import Span, spans
 
 __all__ = ["EXTENSIONS", "Block", "Directive", "Source", "parsed", "text_of"]
