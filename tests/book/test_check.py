@@ -25,7 +25,7 @@ from mlsysim.building.solving import solve
 from mlsysim.cli.main import main
 from mlsysim.declarations.documents import names
 from mlsysim.errors import InputError
-from tests.book.test_chapters import HEAD
+from tests.books import HEAD
 from tests.conftest import REPOSITORY, copy_project
 
 FRONT = "---\nmlsysim:\n  scenarios:\n    step: DenseLLMPretrainingStep\n---\n\n"

@@ -24,7 +24,7 @@ from mlsysim.book.pages.page_sources import Page, pages, write_records
 from mlsysim.book.source.scanner import ROLE
 from mlsysim.errors import MlsysimError
 from mlsysim.units import convert
-from tests.artifacts.test_quotes import chapter
+from tests.books import chapter
 
 # A quote by the word that stands for it here: value, unit of the artifact, printed in, format.
 VALUES: dict[str, tuple[float, str, str, str]] = {
