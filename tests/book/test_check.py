@@ -16,9 +16,9 @@ import pytest
 from mlsysim import paths
 from mlsysim.artifacts.default_formats import default_form
 from mlsysim.artifacts.quotes import printed
-from mlsysim.book.check._known_values import Known, KnownValues, values_of
-from mlsysim.book.check._typed_numbers import typed_numbers
 from mlsysim.book.check.checking import check
+from mlsysim.book.check.known_values import Known, KnownValues, values_of
+from mlsysim.book.check.typed_numbers import typed_numbers
 from mlsysim.book.pages.page_sources import Page
 from mlsysim.book.source.findings import accepts_on_page
 from mlsysim.building.solving import solve

@@ -9,9 +9,9 @@ from mlsysim import files, paths
 from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.book.check import _shown_cells, _usage, scenario_texts
 from mlsysim.book.check._history import earlier_values
-from mlsysim.book.check._known_values import Known, KnownValues, values_of
-from mlsysim.book.check._typed_numbers import typed_numbers
 from mlsysim.book.check._written_numbers import COUNTED, TypedNumber
+from mlsysim.book.check.known_values import Known, KnownValues, values_of
+from mlsysim.book.check.typed_numbers import typed_numbers
 from mlsysim.book.pages.page_sources import Page, pages
 from mlsysim.book.source import cells
 from mlsysim.book.source.findings import Accept, Finding, accepts, accepts_on_page
