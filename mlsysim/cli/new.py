@@ -77,18 +77,13 @@ def _pattern(kind: str, known: list[str]) -> Document:
 
 
 def _variant(name: str, cls: Any, base: Document) -> str:
-    lines = [
-        "# TODO: say in a sentence what this varies, and for which question.",
+    lines = _head(
         f'base = "Scenarios.{base.name}"',
-        f'title = "TODO: {_words(name)}, in a line"',
-        "",
-        *_comment(
-            f"Every input is that of {base.name}. Uncomment those that differ, with a value and a "
-            "source of their own, and remove the others. A source is a key of "
-            "chapters/references.bib with the place in it, or 'assumption: reason'. A value that "
-            "is another's says so by follows = 'Scenarios.NAME.OUTPUT'."
-        ),
-    ]
+        name,
+        "varies",
+        f"Every input is that of {base.name}. Uncomment those that differ, with a value and a "
+        "source of their own, and remove the others. A source is",
+    )
     for field in dataclasses.fields(cls):
         lines += ["", *_about(field)]
         lines += [f"# {line}" for line in _leaves(field.name, base.fields[field.name])]
@@ -96,21 +91,30 @@ def _variant(name: str, cls: Any, base: Document) -> str:
 
 
 def _of_kind(name: str, cls: Any, pattern: Document) -> str:
-    lines = [
-        "# TODO: say in a sentence what this is, and for which question.",
+    lines = _head(
         f'kind = "{pattern.kind}"',
-        f'title = "TODO: {_words(name)}, in a line"',
-        "",
-        *_comment(
-            f"The values are those of {pattern.name}. Give each its own, and a source: a key of "
-            "chapters/references.bib with the place in it, or 'assumption: reason'. A value that "
-            "is another's says so by follows = 'Scenarios.NAME.OUTPUT'."
-        ),
-    ]
+        name,
+        "is",
+        f"The values are those of {pattern.name}. Give each its own, and a source:",
+    )
     for field in dataclasses.fields(cls):
         lines += ["", *_about(field)]
         lines += _leaves(field.name, pattern.fields[field.name], f"that of {pattern.name}")
     return "\n".join(lines) + "\n"
+
+
+def _head(begins: str, name: str, does: str, advice: str) -> list[str]:
+    """The first lines of a scenario's file: its purpose, what it is one of, its title, advice."""
+    return [
+        f"# TODO: say in a sentence what this {does}, and for which question.",
+        begins,
+        f'title = "TODO: {_words(name)}, in a line"',
+        "",
+        *_comment(
+            f"{advice} a key of chapters/references.bib with the place in it, or 'assumption: "
+            "reason'. A value that is another's says so by follows = 'Scenarios.NAME.OUTPUT'."
+        ),
+    ]
 
 
 def _about(field: dataclasses.Field[Any]) -> list[str]:
