@@ -217,7 +217,7 @@ class _Table:
 
 def _fence(token: Any, line: int, last: int) -> Block:
     """A directive, or a block of code."""
-    name, _, title = token.info.strip().partition(" ")
+    name, title = [*token.info.split(maxsplit=1), "", ""][:2]
     is_cell = token.type == "fence" and not token.level and token.info.startswith(_CELL)
     if is_cell:
         name, title = _CELL, token.info.removeprefix(_CELL)
