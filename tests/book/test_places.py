@@ -49,7 +49,6 @@ and a [link](missing.md). <!-- missing.md -->
 EMPTY_TABLE = """\
 import pandas as pd
 from mlsysim.book import save_table
-from tests.books import build, chapter, command, lay_out, write
 
 save_table(
     "01_small/t",
