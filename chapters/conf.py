@@ -1,7 +1,7 @@
 """How Sphinx lays out the book. `mlsysim book` runs it; nothing here asks the network."""
 
 from mlsysim.book.products.latex import PREAMBLE
-from mlsysim.book.source.scanner import EXTENSIONS
+from mlsysim.book.source.myst import EXTENSIONS
 
 project = "Machine-Learning Systems by the Numbers"
 author = "The authors of mlsysim"

@@ -1,4 +1,4 @@
-"""Layouts for the tests of the solver: any small one that exists, on a fleet of any speed."""
+"""Layouts for tests: the reference step, and any small one that exists on a fleet of any speed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from mlsysim import Scenarios
+from mlsysim.engine.scenario_types import ReferenceTrainingStepScenario
 from mlsysim.registry.types import Fleet, TransformerModel
 from mlsysim.solvers import DistributedModel, DistributedResult
 from mlsysim.units import Quantity, quantity, to_si, unit
@@ -24,6 +25,7 @@ __all__ = [
     "fleet_of",
     "model_of",
     "reference_fleet",
+    "step",
 ]
 
 # Sums of a few floats in another order may differ in their last bits, and by no more.
@@ -133,11 +135,16 @@ def model_of(**changes: Any) -> TransformerModel:
     return TransformerModel(**{**shape, **changes})
 
 
+def step() -> ReferenceTrainingStepScenario:
+    """The reference step."""
+    found = Scenarios.DenseLLMPretrainingStep
+    assert isinstance(found, ReferenceTrainingStepScenario)
+    return found
+
+
 @cache
 def reference_fleet() -> Fleet:
-    found = Scenarios.DenseLLMPretrainingStep.fleet
-    assert isinstance(found, Fleet)
-    return found
+    return step().fleet
 
 
 def fleet_of(*, accelerators: int = 8, node_count: int = 16, **changes: Any) -> Fleet:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from operator import itemgetter
 from typing import Any
 
@@ -14,7 +12,7 @@ from mlsysim import units
 from mlsysim.artifacts.artifact_schema import VERSION
 from mlsysim.artifacts.code import assumptions
 from mlsysim.artifacts.printing import filled
-from mlsysim.canonical import digest, dumps, rounded
+from mlsysim.canonical import csv_text, digest, dumps
 from mlsysim.declarations import lists
 from mlsysim.declarations.docstrings import equation_of, section_of, summary_of
 from mlsysim.declarations.documents import Document, cited_keys
@@ -23,9 +21,8 @@ from mlsysim.declarations.follows import told
 from mlsysim.declarations.outputs import Output, has_outputs, meant, outputs
 from mlsysim.engine.scenario import Scenario
 from mlsysim.errors import InputError, MlsysimError, UnknownName
-from mlsysim.scalars import plain
 
-__all__ = ["artifact_texts", "content", "csv_text", "inputs"]
+__all__ = ["artifact_texts", "content", "inputs"]
 
 
 def artifact_texts(scenario: Scenario, document: Document) -> tuple[str, str]:
@@ -33,7 +30,8 @@ def artifact_texts(scenario: Scenario, document: Document) -> tuple[str, str]:
 
     The JSON gives the digest of the table, so that the digest of the JSON stands for both.
     """
-    table = csv_text(scenario.table())
+    rows = scenario.table()
+    table = csv_text(rows[0], (row.values() for row in rows)) if rows else ""
     made = content(scenario, document)
     if table:
         made["table"] = {
@@ -42,19 +40,6 @@ def artifact_texts(scenario: Scenario, document: Document) -> tuple[str, str]:
             "digest": digest(table),
         }
     return dumps(made), table
-
-
-def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows as CSV, floats with the digits of an artifact; empty if there are none."""
-    if not rows:
-        return ""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(rows[0])
-    for row in rows:
-        cells = map(plain, row.values())
-        writer.writerow(rounded(each) if isinstance(each, float) else each for each in cells)
-    return text.getvalue()
 
 
 def content(scenario: Scenario, document: Document) -> dict[str, Any]:

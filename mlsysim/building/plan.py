@@ -121,6 +121,7 @@ def plan(*, alone: bool = False, spread: bool = False) -> Plan:
         page=bool(due) or any(each.stale for each in chapters.values()) or page_is_stale(),
     )
     remember()
+    cells.remember()
     return made
 
 

@@ -18,7 +18,6 @@ __all__ = ["new_chapter", "new_scenario"]
 
 _WIDTH = 100
 _REFERENCE = "DenseLLMPretrainingStep"
-_TOCTREE = re.compile(r"(```\{toctree\}\n(?::.*\n)*\n)((?:\d\d_\w+\n)+)(```)")
 
 
 def new_scenario(name: str, kind: str = "", base: str = "") -> Path:
@@ -78,18 +77,13 @@ def _pattern(kind: str, known: list[str]) -> Document:
 
 
 def _variant(name: str, cls: Any, base: Document) -> str:
-    lines = [
-        "# TODO: say in a sentence what this varies, and for which question.",
+    lines = _head(
         f'base = "Scenarios.{base.name}"',
-        f'title = "TODO: {_words(name)}, in a line"',
-        "",
-        *_comment(
-            f"Every input is that of {base.name}. Uncomment those that differ, with a value and a "
-            "source of their own, and remove the others. A source is a key of "
-            "chapters/references.bib with the place in it, or 'assumption: reason'. A value that "
-            "is another's says so by follows = 'Scenarios.NAME.OUTPUT'."
-        ),
-    ]
+        name,
+        "varies",
+        f"Every input is that of {base.name}. Uncomment those that differ, with a value and a "
+        "source of their own, and remove the others. A source is",
+    )
     for field in dataclasses.fields(cls):
         lines += ["", *_about(field)]
         lines += [f"# {line}" for line in _leaves(field.name, base.fields[field.name])]
@@ -97,21 +91,30 @@ def _variant(name: str, cls: Any, base: Document) -> str:
 
 
 def _of_kind(name: str, cls: Any, pattern: Document) -> str:
-    lines = [
-        "# TODO: say in a sentence what this is, and for which question.",
+    lines = _head(
         f'kind = "{pattern.kind}"',
-        f'title = "TODO: {_words(name)}, in a line"',
-        "",
-        *_comment(
-            f"The values are those of {pattern.name}. Give each its own, and a source: a key of "
-            "chapters/references.bib with the place in it, or 'assumption: reason'. A value that "
-            "is another's says so by follows = 'Scenarios.NAME.OUTPUT'."
-        ),
-    ]
+        name,
+        "is",
+        f"The values are those of {pattern.name}. Give each its own, and a source:",
+    )
     for field in dataclasses.fields(cls):
         lines += ["", *_about(field)]
         lines += _leaves(field.name, pattern.fields[field.name], f"that of {pattern.name}")
     return "\n".join(lines) + "\n"
+
+
+def _head(begins: str, name: str, does: str, advice: str) -> list[str]:
+    """The first lines of a scenario's file: its purpose, what it is one of, its title, advice."""
+    return [
+        f"# TODO: say in a sentence what this {does}, and for which question.",
+        begins,
+        f'title = "TODO: {_words(name)}, in a line"',
+        "",
+        *_comment(
+            f"{advice} a key of chapters/references.bib with the place in it, or 'assumption: "
+            "reason'. A value that is another's says so by follows = 'Scenarios.NAME.OUTPUT'."
+        ),
+    ]
 
 
 def _about(field: dataclasses.Field[Any]) -> list[str]:
@@ -157,7 +160,8 @@ def new_chapter(name: str) -> Path:
 
     Raises InputError for a name that is taken, or is not NN_title.
     """
-    from mlsysim.book.source import cells
+    from mlsysim.book.source import cells, contents
+    from mlsysim.book.source.front_matter import skeleton
 
     known = cells.chapters()
     if not re.fullmatch(r"[0-9]{2}_[a-z][a-z0-9_]*", name) or len(name) > bounds.NAME:
@@ -177,13 +181,13 @@ def new_chapter(name: str) -> Path:
         raise InputError(f"a chapter {name[3:]!r} exists already under another number")
     index = paths.chapters() / "index.md"
     text = files.text(index)
-    listed = _TOCTREE.search(text)
-    if not listed:
+    listed = contents.with_chapter(text, name)
+    if listed == text and not contents.lists(text, name):
         raise InputError("chapters/index.md: there is no {toctree} that lists chapters as NN_title")
-    lines = "".join(f"{each}\n" for each in sorted({*listed[2].split(), name}))
     path = paths.chapters() / f"{name}.md"
-    files.write(path, _CHAPTER.replace("NAME", name).replace("LABEL", name[3:].replace("_", "-")))
-    files.write(index, text[: listed.start(2)] + lines + text[listed.end(2) :])
+    filled = _CHAPTER.replace("NAME", name).replace("LABEL", name[3:].replace("_", "-"))
+    files.write(path, skeleton({"step": _REFERENCE}) + filled)
+    files.write(index, listed)
     return path
 
 
@@ -196,21 +200,6 @@ def _suggestion(name: str) -> str:
 
 
 _CHAPTER = """\
----
-jupytext:
-  notebook_metadata_filter: mlsysim,-jupytext.text_representation.jupytext_version
-  text_representation:
-    extension: .md
-    format_name: myst
-    format_version: 0.13
-kernelspec:
-  display_name: Python 3 (ipykernel)
-  language: python
-  name: python3
-mlsysim:
-  scenarios:
-    step: DenseLLMPretrainingStep
----
 
 (LABEL)=
 # TODO: the title

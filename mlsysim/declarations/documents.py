@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from mlsysim import bounds, files, paths
 from mlsysim.declarations import follows
+from mlsysim.declarations.bibliography import citations
 from mlsysim.errors import InputError, UnknownName, nearest
 from mlsysim.naming import exists as exists
 from mlsysim.naming import folder as folder
@@ -269,21 +269,6 @@ def cited_keys(source: str) -> list[str]:
     if source.startswith(_ASSUMPTION):
         return []
     return [part.split(",")[0].strip() for part in source.split(";") if part.strip()]
-
-
-def citations() -> frozenset[str]:
-    """The keys of the bibliography."""
-    path = paths.bibliography()
-    try:
-        found = path.stat()
-    except OSError:  # reading it tells what is wrong
-        return _citations(path, 0, 0) if os.path.lexists(path) else frozenset()
-    return _citations(path, found.st_mtime_ns, found.st_size)
-
-
-@lru_cache(maxsize=4)
-def _citations(path: Path, _mtime: int, _size: int) -> frozenset[str]:
-    return frozenset(re.findall(r"^@\w+\s*\{\s*([^,\s]+)\s*,", files.text(path), re.MULTILINE))
 
 
 def _references(leaf: dict[str, Any]) -> list[str]:

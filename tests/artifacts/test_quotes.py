@@ -15,10 +15,11 @@ from mlsysim.artifacts.numbers import NBSP, format_number, with_unit
 from mlsysim.artifacts.quotes import printed
 from mlsysim.artifacts.reading import read
 from mlsysim.book.pages.page_records import read_pages
-from mlsysim.book.pages.page_sources import Page, pages, write_records
+from mlsysim.book.pages.page_sources import pages, write_records
 from mlsysim.book.products.latex import in_math
 from mlsysim.book.source.scanner import scan
 from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownName
+from tests.books import chapter, refused
 
 SHORT = {"step": "DenseLLMPretrainingStep"}
 
@@ -278,18 +279,9 @@ def test_quotes_are_found_wherever_the_page_resolves_them_and_nowhere_else() -> 
 def test_a_quote_that_the_page_would_lose_is_refused_with_its_line(
     text: str, line: int, message: str
 ) -> None:
-    with pytest.raises(InputError) as refused:
-        scan("01_x", text)
-    assert str(refused.value).startswith(f"chapters/01_x.md:{line}: ")
-    assert message in str(refused.value)
-
-
-def chapter(
-    root: Path, body: str, front: str = "scenarios: {step: DenseLLMPretrainingStep}"
-) -> Page:
-    text = f"---\nmlsysim:\n  {front}\n---\n\n{body}\n"
-    (root / "chapters" / "01_x.md").write_text(text, encoding="utf-8")
-    return Page("01_x")
+    told = refused(text)
+    assert told.startswith(f"chapters/01_x.md:{line}: ")
+    assert message in told
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import jupytext
@@ -21,52 +18,19 @@ from mlsysim.book.source import cells
 from mlsysim.book.source.front_matter import FrontMatter
 from mlsysim.building import records
 from mlsysim.errors import InputError, MlsysimError
-from tests.conftest import REPOSITORY, copy_project
+from tests.books import (
+    CELL,
+    HEAD,
+    TABLE,
+    build,
+    built_once,
+    command,
+    line_of,
+    write,
+)
+from tests.conftest import REPOSITORY
 
 CHAPTERS = sorted(path.stem for path in (REPOSITORY / "chapters").glob("[0-9]*.md"))
-HEAD = """\
----
-jupytext:
-  notebook_metadata_filter: mlsysim,-jupytext.text_representation.jupytext_version
-  text_representation:
-    extension: .md
-    format_name: myst
-    format_version: 0.13
-kernelspec:
-  display_name: Python 3 (ipykernel)
-  language: python
-  name: python3
-mlsysim:
-  scenarios:
-    step: DenseLLMPretrainingStep
----
-
-# Small
-
-"""
-CELL = """\
-```{{code-cell}} ipython3
-{code}
-```
-
-"""
-TABLE = """\
-import pandas as pd
-from mlsysim import read
-from mlsysim.book import save_table
-step = read("DenseLLMReplica")
-save_table("01_small/one", pd.DataFrame({"a": [step.quote("state_per_gpu as .1f")]}))"""
-
-
-def write(root: Path, *parts: str, name: str = "01_small") -> str:
-    """Write a chapter: a part that starts with a blank is prose, the others are cells."""
-    body = "".join(p[1:] + "\n\n" if p.startswith(" ") else CELL.format(code=p) for p in parts)
-    (root / "chapters" / f"{name}.md").write_text(HEAD + body, encoding="utf-8")
-    return HEAD + body
-
-
-def line_of(text: str, part: str) -> int:
-    return text.partition(part)[0].count("\n") + 1
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
@@ -285,50 +249,10 @@ def test_what_a_cell_warns_of_reaches_the_author_and_not_the_page(
     assert "'shown'" in content
 
 
-def command(root: Path, *arguments: str, warned: bool = False) -> str:
-    """Run a command of the project in a process of its own; returns its errors."""
-    done = subprocess.run(
-        [sys.executable, "-m", "mlsysim", *arguments],
-        cwd=root,
-        env={**os.environ, "MLSYSIM_ROOT": str(root), "PYTHONPATH": str(paths.PACKAGE.parent)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode == 0) == (warned or done.stderr == ""), done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stderr
-
-
-def lay_out(root: Path) -> Path:
-    """A root with solved scenarios and the layout of the real book, and no pages yet."""
-    shutil.copytree(REPOSITORY / "chapters" / "_static", root / "chapters" / "_static")
-    shutil.copy(REPOSITORY / "chapters" / "conf.py", root / "chapters")
-    (root / "chapters" / "index.md").write_text(
-        "# Book\n\n```{toctree}\n:numbered:\n\n01_small\n```\n", encoding="utf-8"
-    )
-    assert command(root, "solve", "--all") == ""
-    return root
-
-
-@pytest.fixture
-def book(root: Path) -> Path:
-    return lay_out(root)
-
-
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A book that was built once, for tests that only look at it."""
-    root = lay_out(copy_project(tmp_path_factory.mktemp("built") / "root"))
-    write(root, TABLE, PAGE)
-    assert build(root) == ""
-    return root
-
-
-def build(root: Path) -> str:
-    """Execute the chapter and build the book; returns the errors of the latter."""
-    assert command(root, "execute", "01_small") == ""
-    return command(root, "book")
+    return built_once(tmp_path_factory, TABLE, PAGE)
 
 
 PAGE = """\

@@ -16,16 +16,16 @@ import pytest
 from mlsysim import paths
 from mlsysim.artifacts.default_formats import default_form
 from mlsysim.artifacts.quotes import printed
-from mlsysim.book.check._known_values import Known, KnownValues, values_of
-from mlsysim.book.check._typed_numbers import typed_numbers
 from mlsysim.book.check.checking import check
+from mlsysim.book.check.known_values import Known, KnownValues, values_of
+from mlsysim.book.check.typed_numbers import typed_numbers
 from mlsysim.book.pages.page_sources import Page
-from mlsysim.book.source.findings import accepts
+from mlsysim.book.source.findings import accepts_on_page
 from mlsysim.building.solving import solve
 from mlsysim.cli.main import main
 from mlsysim.declarations.documents import names
 from mlsysim.errors import InputError
-from tests.book.test_chapters import HEAD
+from tests.books import HEAD
 from tests.conftest import REPOSITORY, copy_project
 
 FRONT = "---\nmlsysim:\n  scenarios:\n    step: DenseLLMPretrainingStep\n---\n\n"
@@ -408,8 +408,10 @@ def test_jupyter_keeps_what_accepts_byte_for_byte() -> None:
 
 
 def test_an_accept_covers_the_block_below_it() -> None:
-    text = "% accept: a\none\ntwo\n\n% accept: b\n```{note}\nx\n\ny\n```\nz\nx = 1  # accept: c"
-    assert [(each.first, each.last) for each in accepts(text)] == [(2, 3), (6, 10), (12, 12)]
+    text = "% accept: a\none\ntwo\n\n% accept: b\n```{note}\nx\n\ny\n```\nz\n"
+    text += "```{code-cell}\nx = 1  # accept: c\n```\n# accept: a heading, which a reader sees\n"
+    found = [(each.first, each.last) for each in accepts_on_page(text)]
+    assert found == [(2, 3), (6, 10), (13, 13)]
 
 
 def test_a_key_printed_in_two_ways_in_two_chapters_is_found(book: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from fnmatch import fnmatchcase
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,15 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlsysim import paths
-from mlsysim.book.claims._condition_tokens import expanded
-from mlsysim.book.claims._conditions import keys, parse
-from mlsysim.book.claims._evaluation import Evaluation
-from mlsysim.book.claims.chapter_claims import examine, split
+from mlsysim.book.claims import chapter_claims
+from mlsysim.book.claims.chapter_claims import Claim, examine, split
 from mlsysim.book.pages.page_records import read_pages
 from mlsysim.book.pages.page_sources import Page, write_records
 from mlsysim.book.source.scanner import scan
 from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownName
-from tests.artifacts.test_quotes import chapter
+from tests.books import chapter, refused
 
 SHORT = {"step": "DenseLLMPretrainingStep", "a100": "DenseLLMPretrainingStepA100"}
 
@@ -41,17 +38,38 @@ VALUES: dict[str, tuple[Any, str]] = {
 }
 
 
-def entry(key: str) -> dict[str, Any]:
-    value, unit = VALUES[key]
-    return {"value": value, "unit": unit}
+class Solved(dict[str, tuple[Any, str]]):
+    """Values by key, in place of the artifact `name`."""
+
+    name = ""
+
+    def entry(self, key: str) -> dict[str, Any]:
+        return dict(zip(("value", "unit"), self[key], strict=True))
+
+    def resolve(self, key: str) -> str:
+        return key
 
 
-def matching(pattern: str) -> list[str]:
-    return [key for key in VALUES if fnmatchcase(key, pattern)]
+def claim_on(condition: str, values: dict[str, tuple[Any, str]] = VALUES) -> Claim:
+    """A claim that rests on these values."""
+
+    def solved(name: str) -> Solved:
+        found = Solved({k.removeprefix(f"{name}."): v for k, v in values.items()})
+        found.name = name
+        return found
+
+    def find(key: str, *_: object, **__: object) -> tuple[Solved, str]:
+        name, _, rest = key.partition(".")
+        return solved(name), rest
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chapter_claims, "find", find)
+        patch.setattr(chapter_claims, "read", solved)
+        return chapter_claims.examine(f"a phrase if {condition}")
 
 
 def holds(condition: str) -> bool:
-    return Evaluation(entry, matching).truth(parse(condition))
+    return claim_on(condition).holds
 
 
 @pytest.mark.parametrize(
@@ -127,16 +145,16 @@ def test_arithmetic_is_exact_and_has_the_usual_precedence(
         "".join(part if part in "+-*/" else f"Fraction('{part}')" for part in text.split()),
         {"Fraction": Fraction},
     )
-    tree: Any = parse(f"{text} = a.share")
-    assert Evaluation(entry)._value(tree.sides[0]).magnitude == exact
+    over, under = exact.numerator + exact.denominator, exact.denominator
+    claim = claim_on(f"({text} + a.one) * {under} = {over}", {"a.one": (1.0, "")})
+    assert claim.holds
 
 
 @given(st.integers(-(10**15), 10**15), st.integers(0, 11))
 def test_the_largest_of_values_is_one_of_them_exactly(digits: int, places: int) -> None:
     value = float(f"{digits}e-{places}")
     values = {"a.x": (value, "ms"), "a.y": (value - abs(value) / 2 - 1, "ms"), "b.x": (value, "ms")}
-    found = Evaluation(lambda key: dict(zip(("value", "unit"), values[key], strict=True)))
-    assert found.truth(parse("max(a.x, a.y) = a.x and a.x = b.x and a.y < a.x"))
+    assert claim_on("max(a.x, a.y) = a.x and a.x = b.x and a.y < a.x", values).holds
 
 
 @pytest.mark.parametrize(
@@ -254,13 +272,15 @@ def test_the_last_if_divides_phrase_and_condition() -> None:
             split(text)
 
 
+@pytest.mark.usefixtures("solved")
 def test_keys_are_told_from_what_stands_around_them() -> None:
-    text = "max(a.x-1,  b.y.z) - 3 s < 2 * c.d_e within"
-    assert (
-        expanded(text, lambda key: f"<{key}>") == "max(<a.x-1>, <b.y.z>) - 3 s < 2 * <c.d_e> within"
+    said = "max(step.step_time,  a100.step_time) - 3 s < 2 * step.step_time and not (1 > 2)"
+    made = examine(f"so if {said} or step.precision is not a100.precision", SHORT)
+    assert made.condition == (
+        "max(DenseLLMPretrainingStep.step_time, DenseLLMPretrainingStepA100.step_time) - 3 s "
+        "< 2 * DenseLLMPretrainingStep.step_time and not (1 > 2) "
+        "or DenseLLMPretrainingStep.precision is not DenseLLMPretrainingStepA100.precision"
     )
-    found = keys(parse("a.x is not b.y or max(c.z, 3 s) < d.w / 2"))
-    assert [key.text for key in found] == ["a.x", "b.y", "c.z", "d.w"]
 
 
 @pytest.mark.usefixtures("solved")
@@ -284,9 +304,9 @@ def test_a_claim_is_tested_on_the_artifacts_with_the_short_names_of_the_chapter(
 
 
 def test_of_many_keys_a_report_tells_the_one_that_counts() -> None:
-    tried = Evaluation(entry, matching)
-    assert not tried.truth(parse("max(a.error*) < 4 %"))
-    assert tried.report() == "max(a.error*) = 5 %, a.error-of.bloom-176b = 5 %"
+    claim = claim_on("max(a.error*) < 4 %")
+    assert not claim.holds
+    assert claim.values == "max(a.error*) = 5 %, a.error-of.bloom-176b = 5 %"
 
 
 EVERYWHERE = """\
@@ -347,10 +367,9 @@ def test_claims_are_found_where_quotes_are_with_their_lines() -> None:
 def test_a_claim_that_the_page_would_lose_is_refused_with_its_line(
     text: str, line: int, message: str
 ) -> None:
-    with pytest.raises(InputError) as refused:
-        scan("01_x", text)
-    assert str(refused.value).startswith(f"chapters/01_x.md:{line}: ")
-    assert message in str(refused.value)
+    told = refused(text)
+    assert told.startswith(f"chapters/01_x.md:{line}: ")
+    assert message in told
 
 
 TRUE = "{claim}`more than a second if step.step_time > 1 s and step.precision is bf16`"

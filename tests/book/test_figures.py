@@ -8,6 +8,7 @@ import subprocess
 import sys
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import matplotlib as mpl
@@ -19,9 +20,8 @@ from matplotlib.text import Text
 
 from mlsysim import paths
 from mlsysim.book import new_figure, save_figure, stacked_bars, timeline, waterfall
-from mlsysim.book.products import figures
 from mlsysim.book.products.figures import PALETTE
-from mlsysim.book.products.product_files import print_file
+from mlsysim.book.products.product_files import print_file, print_record
 from mlsysim.errors import InputError
 
 NAME = "01_x/parts"
@@ -74,11 +74,11 @@ def test_a_figure_has_the_same_bytes_whatever_the_run_and_the_persons_settings(
 def test_a_figure_is_drawn_for_print_again_only_if_it_is_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    drawn, kinds = figures._drawn, list[str]()
+    drawn, kinds = Figure.savefig, list[str]()
 
-    def noting(figure: Figure, kind: str, metadata: dict[str, None]) -> bytes:
-        kinds.append(kind)
-        return drawn(figure, kind, metadata)
+    def noting(figure: Figure, place: Any, **options: Any) -> None:
+        kinds.append(options["format"])
+        drawn(figure, place, **options)
 
     def save(height: float) -> tuple[list[str], bytes]:
         kinds.clear()
@@ -87,7 +87,7 @@ def test_a_figure_is_drawn_for_print_again_only_if_it_is_another(
         save_figure(NAME, figure, data=pd.DataFrame({"x": [0, height]}))
         return [*kinds], print_file(NAME).read_bytes()
 
-    monkeypatch.setattr(figures, "_drawn", noting)
+    monkeypatch.setattr(Figure, "savefig", noting)
     made, first = save(1.0)
     assert made == ["svg", "pdf"]
     assert save(1.0) == (["svg"], first)
@@ -98,7 +98,7 @@ def test_a_figure_is_drawn_for_print_again_only_if_it_is_another(
     made, other = save(2.0)
     assert made == ["svg", "pdf"]
     assert other != first
-    monkeypatch.setattr(figures, "_drawn_by", lambda: ("another", "1", "2"))
+    print_record(NAME).write_text("drawn by another version", encoding="utf-8")
     assert save(2.0) == (["svg", "pdf"], other)
 
 

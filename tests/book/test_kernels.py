@@ -16,7 +16,7 @@ from mlsysim import paths
 from mlsysim.book.execution.chapter_execution import execute, execute_all, executed
 from mlsysim.building import records
 from mlsysim.errors import MlsysimError
-from tests.book.test_chapters import write
+from tests.books import write
 
 FOREVER = """\
 import pathlib

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.book.test_chapters import command, lay_out, write
+from tests.books import command, write
 
 # Each line with a mistake ends with a comment that says what is reported for it; the comments are
 # taken out before the build.
@@ -54,11 +54,6 @@ save_table(
     "01_small/t",
     pd.DataFrame(),
 )"""
-
-
-@pytest.fixture
-def book(root: Path) -> Path:
-    return lay_out(root)
 
 
 def test_every_warning_of_a_page_names_the_line_of_the_chapter(book: Path) -> None:

@@ -34,7 +34,7 @@ from mlsysim.declarations.documents import names
 from mlsysim.declarations.outputs import outputs
 from mlsysim.engine.scenario_types import KINDS
 from mlsysim.solvers import DistributedResult
-from tests.book.test_chapters import CELL, HEAD, command, write
+from tests.books import CELL, HEAD, command, write
 from tests.conftest import REPOSITORY, copy_project
 
 SCENARIOS = names("Scenarios")

@@ -19,8 +19,7 @@ from mlsysim.book.products import table_quotes
 from mlsysim.book.products.table_quotes import TableQuote
 from mlsysim.book.source.shown_tables import Shown, shown
 from mlsysim.errors import MlsysimError
-from tests.book.test_chapters import build, command, lay_out, line_of, write
-from tests.conftest import copy_project
+from tests.books import build, built_once, command, line_of, write
 
 INCLUDE = "```{include} ../results/tables/01_small/one.md\n```"
 CELLS = """\
@@ -49,18 +48,10 @@ STEP = "DenseLLMPretrainingStep"
 STATE, DEPTH = f"{STEP}.state_per_gpu", f"{STEP}.pipeline_depth"
 
 
-@pytest.fixture
-def book(root: Path) -> Path:
-    return lay_out(root)
-
-
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A book that was built once, for tests that only look at it."""
-    root = lay_out(copy_project(tmp_path_factory.mktemp("built") / "root"))
-    write(root, CELLS, TEXT)
-    assert build(root) == ""
-    return root
+    return built_once(tmp_path_factory, CELLS, TEXT)
 
 
 def page_of(root: Path) -> str:

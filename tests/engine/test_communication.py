@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from mlsysim import Scenarios
 from mlsysim.engine.scenario_types import (
     CollectiveTimesScenario,
     NodeLinkSweepScenario,
@@ -17,13 +16,8 @@ from mlsysim.engine.scenario_types import (
 from mlsysim.errors import MlsysimError
 from mlsysim.solvers import collectives
 from mlsysim.units import quantity, to_si
+from tests.cases import step
 from tests.conftest import vary
-
-
-def step() -> ReferenceTrainingStepScenario:
-    found = Scenarios.DenseLLMPretrainingStep
-    assert isinstance(found, ReferenceTrainingStepScenario)
-    return found
 
 
 def with_replica(**changes: Any) -> ReferenceTrainingStepScenario:

@@ -14,18 +14,12 @@ from mlsysim.engine.scenario_types import (
     LayoutMapScenario,
     LayoutSearchScenario,
     PublishedStepTimesScenario,
-    ReferenceTrainingStepScenario,
 )
 from mlsysim.errors import LayoutError, MlsysimError
 from mlsysim.solvers import DistributedModel, DistributedResult
 from mlsysim.units import quantity, to_si
+from tests.cases import step
 from tests.conftest import vary
-
-
-def step() -> ReferenceTrainingStepScenario:
-    found = Scenarios.DenseLLMPretrainingStep
-    assert isinstance(found, ReferenceTrainingStepScenario)
-    return found
 
 
 def solved(row: Any) -> DistributedResult:

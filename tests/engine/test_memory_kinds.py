@@ -9,26 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlsysim import Scenarios
 from mlsysim.declarations.lists import Counts
 from mlsysim.engine.scenario_definitions._step_columns import alone
 from mlsysim.engine.scenario_types import (
     ActivationMemoryScenario,
     MemoryByDepthScenario,
-    ReferenceTrainingStepScenario,
     ShardedStateScenario,
 )
 from mlsysim.errors import MlsysimError
 from mlsysim.solvers import DistributedModel
 from mlsysim.units import quantity, to_si
-from tests.cases import ROUNDING
+from tests.cases import ROUNDING, step
 from tests.conftest import vary
-
-
-def step() -> ReferenceTrainingStepScenario:
-    found = Scenarios.DenseLLMPretrainingStep
-    assert isinstance(found, ReferenceTrainingStepScenario)
-    return found
 
 
 def by_depth(depths: Any, **changes: Any) -> MemoryByDepthScenario:

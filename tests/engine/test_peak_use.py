@@ -7,24 +7,18 @@ import math
 import pytest
 
 from mlsysim import Scenarios
-from mlsysim.engine.scenario_types import PeakUseScenario, ReferenceTrainingStepScenario
+from mlsysim.engine.scenario_types import PeakUseScenario
 from mlsysim.units import to_si
+from tests.cases import step
 from tests.conftest import vary
 
-
-def reference() -> ReferenceTrainingStepScenario:
-    found = Scenarios.DenseLLMPretrainingStep
-    assert isinstance(found, ReferenceTrainingStepScenario)
-    return found
-
-
 STEPS = {
-    "reference": reference,
+    "reference": step,
     "a100": lambda: Scenarios.DenseLLMPretrainingStepA100,
     "recomputed": lambda: vary(
-        reference(), replica=vary(reference().replica, activation_recomputation="full")
+        step(), replica=vary(step().replica, activation_recomputation="full")
     ),
-    "interleaved": lambda: vary(reference(), replica=vary(reference().replica, interleaving=3)),
+    "interleaved": lambda: vary(step(), replica=vary(step().replica, interleaving=3)),
 }
 
 
@@ -46,9 +40,9 @@ def test_time_at_peak_is_the_utilization_of_the_step(name: str) -> None:
 
 
 def test_the_work_is_that_of_the_model() -> None:
-    made = PeakUseScenario(step=reference())
+    made = PeakUseScenario(step=step())
     assert math.fsum(map(to_si, made.work.values())) == pytest.approx(
-        to_si(reference().result.model_flops), rel=1e-12
+        to_si(step().result.model_flops), rel=1e-12
     )
     tokens, width = 2048, 12288
     assert to_si(made.layer_work) == 24 * tokens * width**2 / 8
@@ -56,7 +50,7 @@ def test_the_work_is_that_of_the_model() -> None:
 
 
 def test_only_the_head_makes_the_stages_of_the_reference_step_uneven() -> None:
-    made, ledgers = PeakUseScenario(step=reference()), reference().result.stage_ledger
+    made, ledgers = PeakUseScenario(step=step()), step().result.stage_ledger
     products = {
         kind: to_si(ledgers[f"{kind}.forward"]) + to_si(ledgers[f"{kind}.backward"])
         for kind in ("first", "last")

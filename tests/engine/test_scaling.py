@@ -12,19 +12,13 @@ from mlsysim.engine.scenario_definitions.published_steps import PublishedStepTim
 from mlsysim.engine.scenario_types import (
     FleetScalingScenario,
     MeasuredScalingScenario,
-    ReferenceTrainingStepScenario,
 )
 from mlsysim.errors import MlsysimError
 from mlsysim.units import quantity, to_si
+from tests.cases import step
 from tests.conftest import vary
 
 SIZES = (32, 64, 128, 1024, 16384, 32768, 65536, 98304)
-
-
-def step() -> ReferenceTrainingStepScenario:
-    found = Scenarios.DenseLLMPretrainingStep
-    assert isinstance(found, ReferenceTrainingStepScenario)
-    return found
 
 
 def study(**changes: Any) -> FleetScalingScenario:

@@ -10,12 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlsysim import Scenarios
 from mlsysim.declarations.lists import Counts
 from mlsysim.engine.scenario_types import (
     PipelineBubbleScenario,
     PipelineScheduleScenario,
-    ReferenceTrainingStepScenario,
     StageSplitScenario,
 )
 from mlsysim.errors import MlsysimError
@@ -23,14 +21,8 @@ from mlsysim.solvers import DistributedModel
 from mlsysim.solvers.memory import microbatches_in_flight
 from mlsysim.solvers.schedule import Pass, apart, in_flight, schedule, slots_of
 from mlsysim.units import to_si
-from tests.cases import Case, any_case
+from tests.cases import Case, any_case, step
 from tests.conftest import vary
-
-
-def step() -> ReferenceTrainingStepScenario:
-    found = Scenarios.DenseLLMPretrainingStep
-    assert isinstance(found, ReferenceTrainingStepScenario)
-    return found
 
 
 @st.composite

@@ -7,22 +7,15 @@ from typing import Any
 
 import pytest
 
-from mlsysim import Scenarios
 from mlsysim.engine.scenario_types import (
     LayoutSearchScenario,
-    ReferenceTrainingStepScenario,
     TrainingStepSweepScenario,
 )
 from mlsysim.errors import MlsysimError
 from mlsysim.solvers import DistributedModel
 from mlsysim.units import quantity, to_si
+from tests.cases import step
 from tests.conftest import vary
-
-
-def step() -> ReferenceTrainingStepScenario:
-    found = Scenarios.DenseLLMPretrainingStep
-    assert isinstance(found, ReferenceTrainingStepScenario)
-    return found
 
 
 def sweep(name: str, values: Any, second: str = "none", others: Any = ("none",)) -> Any:

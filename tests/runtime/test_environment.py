@@ -13,7 +13,7 @@ import pytest
 
 from mlsysim import files, paths
 from mlsysim.book.execution.chapter_execution import execute_all
-from tests.book.test_chapters import TABLE, write
+from tests.books import TABLE, write
 from tests.conftest import REPOSITORY, Run
 
 REFUSED = (

@@ -10,7 +10,7 @@ import pytest
 
 from mlsysim.building import records
 from mlsysim.errors import MlsysimError
-from tests.book.test_chapters import write
+from tests.books import write
 
 CELLS = (
     # Files by Python, pandas and a command; one that is not there; a module and what that reads.

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from mlsysim.book.source.scanner import MARK, VERBATIM, after_options, parser
+from mlsysim.book.source.myst import Block, Directive, parsed
+from mlsysim.book.source.scanner import MARK, VERBATIM
+from mlsysim.book.source.spans import Span
 
 __all__ = ["Display", "bare", "displays", "one_line"]
 
-_DIRECTIVE = re.compile(r"\{([\w:.-]+)\}(.*)")
 _SIGNS = ("=", "≈", "\\approx")
 _BRACKETS = {"lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈", "rceil": "⌉"}
 # Signs in place of commands, and nothing in place of what only sets a formula.
@@ -56,66 +56,53 @@ class Display:
 
 def displays(text: str) -> Iterator[Display]:
     """The formulas and texts of a page that hold a quote and a sign of equality."""
-    for each in _blocks(text, 0):
+    for each in _displays(parsed(text).blocks):
         if MARK in each.text and any(sign in each.text for sign in _SIGNS):
             yield each
 
 
-def _blocks(text: str, before: int) -> Iterator[Display]:
-    """Those in Markdown text that follows on `before` lines."""
-    if MARK not in text:
-        return
-    for token in parser().parse(text):
-        line = before + token.map[0] + 1 if token.map else 0
-        if token.type == "inline":
-            yield from _inline(token.children or [], line)
-        elif token.type in ("math_block", "math_block_label", "amsmath"):
-            yield Display(line, token.content, math=True)
-        elif token.type in ("fence", "colon_fence"):
-            yield from _directive(token, line)
+def _displays(blocks: Iterable[Block]) -> Iterator[Display]:
+    """Those in the blocks of a page, and in the titles and the contents of its directives."""
+    for block in blocks:
+        if MARK not in block.content and not (isinstance(block, Directive) and MARK in block.title):
+            continue
+        if not isinstance(block, Directive):
+            if block.kind == "math":
+                yield Display(block.line, block.content, math=True)
+            elif block.kind in ("text", "heading", "cell"):
+                yield from _inline(block)
+        elif block.name == "math":
+            yield Display(block.first, block.content, math=True)
+        elif block.name not in VERBATIM:
+            yield from _inline(block.titled)
+            yield from _displays(block.blocks)
 
 
-def _directive(token: Any, line: int) -> Iterator[Display]:
-    """Those in the title and the body of a directive."""
-    found = _DIRECTIVE.match(token.info.strip())
-    body = token.content.split("\n")
-    if not found:
-        return
-    first = after_options(body)
-    rest = "\n".join(body[first:])
-    if found[1] == "math":
-        yield Display(line + 1 + first, rest, math=True)
-    elif found[1] not in VERBATIM:
-        for inline in parser().parseInline(found[2].strip()):
-            yield from _inline(inline.children or [], line)
-        yield from _blocks(rest, line + first)
-
-
-def _inline(children: list[Any], line: int) -> Iterator[Display]:
+def _inline(text: Block) -> Iterator[Display]:
     """The formulas in a paragraph, a heading or a cell, then the text around them."""
     parts: list[str] = []
-    at = line
-    for child in children:
-        if child.type.startswith("math_inline") or _role(child) == "math":
-            yield Display(at, child.content, math=True)
+    at = text.line
+    for span in text.spans:
+        if span.kind == "math" or _is_role(span, "math"):
+            yield Display(at, span.content, math=True)
             parts.append("\0")
-        elif child.type in ("softbreak", "hardbreak"):
+        elif span.kind == "break":
             parts.append("\n")
             at += 1
-        elif _role(child) == "quote":
-            parts.append(f"{{quote}}`{child.content}`")
-        elif child.type == "text":
-            parts.append(child.content)
-        elif child.content or child.type == "image":
+        elif _is_role(span, "quote"):
+            parts.append(f"{{quote}}`{span.content}`")
+        elif span.kind == "text":
+            parts.append(span.content)
+        elif span.content or span.kind == "image":
             parts.append("\0")
     yield from (
-        Display(line + number, each, math=False)
+        Display(text.line + number, each, math=False)
         for number, each in enumerate("".join(parts).split("\n"))
     )
 
 
-def _role(child: Any) -> str:
-    return str(child.meta.get("name", "")) if child.type == "myst_role" else ""
+def _is_role(span: Span, name: str) -> bool:
+    return span.kind == "role" and span.name == name
 
 
 def bare(text: str) -> str:

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterator
 
 from mlsysim import paths
-from mlsysim.book.check._known_values import Known, values_of
+from mlsysim.book.check.known_values import Known, values_of
 from mlsysim.canonical import loads
 
 __all__ = ["earlier_values"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from mlsysim.book.pages.page_sources import Page
@@ -11,8 +10,9 @@ from mlsysim.book.source.findings import Finding
 
 __all__ = ["shown"]
 
-_CODE = {"hide-input", "remove-input", "hide-cell", "remove-cell"}
-_OUTPUT = {"hide-output", "remove-output", "hide-cell", "remove-cell"}
+_CELL = {"hide-cell", "remove-cell", "remove_cell"}
+_CODE = {"hide-input", "remove-input", "remove_input"} | _CELL
+_OUTPUT = {"hide-output", "remove-output", "remove_output"} | _CELL
 
 
 def shown(book: Iterable[Page]) -> Iterator[Finding]:
@@ -20,10 +20,8 @@ def shown(book: Iterable[Page]) -> Iterator[Finding]:
     chapters = cells.chapters()
     for page in book:
         for cell in cells.code_cells(page.text) if page.name in chapters else ():
-            tags = set(re.findall(r"[\w-]+", cell.options))
-            lost = [
-                what for what, hidden in (("code", _CODE), ("output", _OUTPUT)) if not tags & hidden
-            ]
+            parts = (("code", _CODE), ("output", _OUTPUT))
+            lost = [what for what, hidden in parts if not cell.tags & hidden]
             if lost:
                 yield Finding(
                     "shown",

@@ -10,15 +10,18 @@ from mlsysim import files, paths
 from mlsysim.artifacts.reading import Artifact
 from mlsysim.book.pages.page_sources import Page
 from mlsysim.book.source import cells
+from mlsysim.book.source.contents import lists
 from mlsysim.book.source.findings import Finding
-from mlsysim.declarations import documents
+from mlsysim.book.source.myst import Block, Directive, parsed
+from mlsysim.declarations import bibliography, documents
 
 __all__ = ["contents", "products", "references", "roundings", "scenarios_of", "unread"]
 
-_ENTRY = re.compile(r"^@(?!comment|string|preamble)\w+\s*\{\s*([^,\s]+)\s*,", re.MULTILINE | re.I)
-_NOTE = re.compile(r"^\s*note\s*=\s*[{\"](?:Read|Not read): \w", re.MULTILINE)
-_CITED = re.compile(r"\{cite(?::\w+)?\}`([^`]+)`")
-_REMOVED = re.compile(r"remove-(?:output|cell)|remove_(?:output|cell)")
+_NOTE = re.compile(r"(?:Read|Not read): \w")
+# A cell without these leaves its output on the page.
+_REMOVED = {"remove-output", "remove_output", "remove-cell", "remove_cell"}
+# Directives that show their content as it stands, and so no figure or table that it names.
+_LITERAL = {"code", "code-block", "code-cell", "parsed-literal", "sourcecode"}
 
 
 def scenarios_of(page: Page) -> set[str]:
@@ -71,7 +74,7 @@ def role_key(spec: str) -> str:
 
 def products(book: list[Page]) -> Iterator[Finding]:
     """Tables and figures that a chapter saves and no page shows."""
-    shown = "\n".join(page.text for page in book)
+    shown = "\n".join(_laid_out(page.text) for page in book)
     for page in book:
         if page.name not in cells.chapters():
             continue
@@ -93,24 +96,30 @@ def products(book: list[Page]) -> Iterator[Finding]:
                 )
 
 
+def _laid_out(text: str) -> str:
+    """The source of a page without comments and code, which name files and show none."""
+    lines = text.split("\n")
+    for block, _ in parsed(text).walk():
+        if (
+            block.kind in ("comment", "code", "indented")
+            or (isinstance(block, Directive) and block.name in _LITERAL)
+            or (block.kind == "html" and block.content.lstrip().startswith("<!--"))
+        ):
+            lines[block.line - 1 : block.last] = [""] * (block.last - block.line + 1)
+    return "\n".join(lines)
+
+
 def _is_output(text: str, line: int) -> bool:
     """Whether the cell around a line leaves its output on the page."""
-    head = []
-    for above in reversed(text.split("\n")[:line]):
-        head.append(above)
-        if "{code-cell}" in above:
-            break
-    return not _REMOVED.search("\n".join(head))
+    around = [cell for cell in cells.code_cells(text) if cell.fence <= line]
+    return not around[-1].tags & _REMOVED
 
 
 def contents(book: list[Page]) -> Iterator[Finding]:
     """Chapters that no table of contents lists."""
-    listed = set()
     for page in book:
-        for body in re.findall(r"^[`:]{3,}\{toctree\}(.*?)^[`:]{3,}", page.text, re.M | re.S):
-            listed |= {line.split("<")[-1].strip(" >") for line in body.split("\n")}
-    for page in book:
-        if page.name in cells.chapters() and page.name not in listed:
+        listed = any(lists(each.text, page.name) for each in book)
+        if page.name in cells.chapters() and not listed:
             yield Finding(
                 "contents",
                 f"chapters/{page.name}.md",
@@ -124,13 +133,8 @@ def references(book: list[Page]) -> Iterator[Finding]:
     """Entries of the bibliography that nothing cites, or that do not say what of them was read."""
     if not paths.bibliography().is_file():
         return
-    text = files.text(paths.bibliography())
-    cited = {
-        key.strip()
-        for page in book
-        for keys in _CITED.findall(page.text)
-        for key in keys.split("<")[-1].strip(" >").split(",")
-    }
+    texts = [text for page in book for text in parsed(page.text).texts]
+    used = {key for text in texts for key in _cited(text)}
     folders = [documents.folder(name) for name in ("Scenarios", "Hardware", "Models", "Fleets")]
     sources = "\n".join(
         files.text(path)
@@ -139,16 +143,23 @@ def references(book: list[Page]) -> Iterator[Finding]:
         if path.suffix in (".toml", ".csv")
     )
     words = set(re.findall(r"[\w:.+-]*\w", sources))
-    entries = list(_ENTRY.finditer(text))
-    starts = [*(entry.start() for entry in entries), len(text)]
-    for found, end in zip(entries, starts[1:], strict=True):
-        key, place = found[1], ("chapters/references.bib", text.count("\n", 0, found.start()) + 1)
-        if key not in cited and key not in words:
+    known = bibliography.works()
+    for key, line in bibliography.lines().items():
+        place = ("chapters/references.bib", line)
+        if key not in used and key not in words:
             told = f"{key} is cited by no page, scenario or registry entry; cite it, or remove it"
             yield Finding("uncited", *place, told)
-        if not _NOTE.search(text, found.end(), end):
+        if not _NOTE.match(known[key].fields.get("note", "")):
             told = f"{key} does not say what was read; begin its note with 'Read: ' or 'Not read: '"
             yield Finding("note", *place, told)
+
+
+def _cited(text: Block) -> Iterator[str]:
+    """The keys that a text of a page cites."""
+    for span in text.spans:
+        if span.kind == "role" and span.name.partition(":")[0] == "cite":
+            keys = span.content.split("<")[-1].strip(" >")
+            yield from (key.strip() for key in keys.split(","))
 
 
 def unread(book: list[Page], artifacts: dict[str, Artifact]) -> Iterator[Finding]:

@@ -9,12 +9,12 @@ from mlsysim import files, paths
 from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.book.check import _shown_cells, _usage, scenario_texts
 from mlsysim.book.check._history import earlier_values
-from mlsysim.book.check._known_values import Known, KnownValues, values_of
-from mlsysim.book.check._typed_numbers import typed_numbers
 from mlsysim.book.check._written_numbers import COUNTED, TypedNumber
+from mlsysim.book.check.known_values import Known, KnownValues, values_of
+from mlsysim.book.check.typed_numbers import typed_numbers
 from mlsysim.book.pages.page_sources import Page, pages
 from mlsysim.book.source import cells
-from mlsysim.book.source.findings import Accept, Finding, accepts
+from mlsysim.book.source.findings import Accept, Finding, accepts, accepts_on_page
 from mlsysim.calibration.agreement import differences
 from mlsysim.declarations import drafts
 from mlsysim.declarations.documents import names
@@ -125,14 +125,15 @@ class _Check:
 
         Unless the book is `whole`, what a comment accepts may not have been looked for.
         """
-        texts = {f"chapters/{page.name}.md": page.text for page in sound}
-        texts |= {scenario_texts.place(name): scenario_texts.text(name) for name in self.artifacts}
+        comments = {f"chapters/{page.name}.md": accepts_on_page(page.text) for page in sound}
+        for name in self.artifacts:
+            comments[scenario_texts.place(name)] = accepts(scenario_texts.text(name))
         if paths.bibliography().is_file():
-            texts["chapters/references.bib"] = files.text(paths.bibliography())
+            comments["chapters/references.bib"] = accepts(files.text(paths.bibliography()))
         left = list(found)
-        for file, text in texts.items():
+        for file, accepted in comments.items():
             numbers = typed.get(file, [])
-            for accept in accepts(text):
+            for accept in accepted:
                 covered = [each for each in found if each.file == file and accept.covers(each.line)]
                 left = [each for each in left if each not in covered or not accept.reason]
                 waits = not self.history and any(accept.covers(n.line) for n in numbers)

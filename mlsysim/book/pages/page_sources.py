@@ -152,7 +152,7 @@ class Page:
         value = self.resolve(role.spec, role.line)
         line = self.text.split("\n")[role.line - 1]
         before, after = line[: role.column], line[role.column + len(role.raw) :]
-        math = role.where == "math" and not latex.is_in_text(self._before(role))
+        math = role.where == "math" and not latex.is_in_text(role.before)
         try:
             check_around(value, before, after, math=math)
         except MlsysimError as error:
@@ -202,12 +202,6 @@ class Page:
             )
         return claim
 
-    def _before(self, role: Role) -> str:
-        """The paragraph or formula that a role stands in, up to the role."""
-        lines = self.text.split("\n")[: role.line]
-        lines[-1] = lines[-1][: role.column]
-        return "\n".join(lines).rpartition("\n\n")[2].rpartition("$$")[2]
-
     def plain(self) -> str:
         """The source with every quote replaced by what it prints, and every claim by its phrase.
 
@@ -219,7 +213,7 @@ class Page:
         for role, text in sorted(texts, key=lambda each: (each[0].line, each[0].column))[::-1]:
             shown = text
             if role.where == "math":
-                shown = latex.in_formula(text, self._before(role))
+                shown = latex.in_formula(text, role.before)
             elif role.where != "alt":
                 shown = _escaped(text)
             line = lines[role.line - 1]

@@ -12,13 +12,12 @@ from mlsysim import files
 from mlsysim.book.products.product_files import (
     cell_value,
     column_values,
-    csv_text,
     figure_files,
     header,
     print_file,
     print_record,
 )
-from mlsysim.canonical import digest
+from mlsysim.canonical import csv_text, digest
 from mlsysim.errors import InputError
 
 if TYPE_CHECKING:

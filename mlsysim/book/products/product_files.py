@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlsysim import bounds, paths
-from mlsysim.canonical import rounded
 from mlsysim.errors import InputError
 from mlsysim.scalars import plain
 
@@ -21,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = [
     "cell_value",
     "column_values",
-    "csv_text",
     "figure_files",
     "header",
     "on_disk",
@@ -114,13 +109,3 @@ def cell_value(value: Any, place: str) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         raise InputError(f"{place}: {value} is no number to publish")
     return value
-
-
-def csv_text(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Comma-separated text with exact values: floats with the 12 digits that artifacts keep."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(names)
-    for row in rows:
-        writer.writerow([repr(rounded(c)) if isinstance(c, float) else c for c in row])
-    return out.getvalue()

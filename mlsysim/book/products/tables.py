@@ -18,11 +18,11 @@ from mlsysim.book.products.markdown import code, escaped, in_cell
 from mlsysim.book.products.product_files import (
     cell_value,
     column_values,
-    csv_text,
     header,
     table_files,
 )
 from mlsysim.book.products.table_quotes import TableQuote
+from mlsysim.canonical import csv_text
 from mlsysim.errors import InputError, MlsysimError, UnitError, nearest
 
 if TYPE_CHECKING:

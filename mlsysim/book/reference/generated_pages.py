@@ -6,7 +6,6 @@ reference/classes and reference/classes/KIND.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -22,7 +21,7 @@ from mlsysim.book.reference._class_pages import class_page
 from mlsysim.book.reference._entry_pages import entry_pages
 from mlsysim.book.reference._numbers_index import Record, numbers_page
 from mlsysim.book.reference._scenario_pages import Told, scenario_page
-from mlsysim.book.source import cells
+from mlsysim.book.source import cells, contents
 from mlsysim.book.source.product_uses import Product
 from mlsysim.canonical import digest
 from mlsysim.declarations import drafts
@@ -48,7 +47,7 @@ FOLDER = "reference"
 def is_listed() -> bool:
     """Whether chapters/index.md lists the generated pages; a book that does not has none."""
     text = files.read(paths.chapters() / "index.md").decode(errors="replace")
-    return re.search(rf"^{FOLDER}/index", text, re.MULTILINE) is not None
+    return contents.lists(text, f"{FOLDER}/index")
 
 
 def is_generated(name: str) -> bool:

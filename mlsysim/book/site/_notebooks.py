@@ -9,7 +9,7 @@ from mlsysim import files, paths
 from mlsysim.book.execution.chapter_execution import executed
 from mlsysim.book.pages.page_sources import Page
 from mlsysim.book.source.cells import chapters
-from mlsysim.book.source.scanner import EXTENSIONS
+from mlsysim.book.source.myst import EXTENSIONS
 from mlsysim.errors import MlsysimError
 
 __all__ = ["resolved", "with_outputs", "write_resolved"]

@@ -1,40 +1,33 @@
-"""The code cells of a chapter, and what their calls read and make, known before anything runs.
-
-Only the standard library is used here, because every build looks at every chapter.
-"""
+"""The code cells of a chapter, and what their calls read and make, known before anything runs."""
 
 from __future__ import annotations
 
 import ast
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from mlsysim import files, paths
+from mlsysim.book.source._code_cells import Cell, code_cells, remember
 from mlsysim.errors import InputError
 
-__all__ = ["Cell", "Uses", "chapters", "code_cells", "place", "source", "tree", "uses"]
+__all__ = [
+    "Cell",
+    "Uses",
+    "chapters",
+    "code_cells",
+    "place",
+    "remember",
+    "source",
+    "tree",
+    "uses",
+]
 
-_FENCE = re.compile(r"( {0,3})(`{3,}|~{3,}|:{3,}(?=\s*\{))(.*)")
-_COMMENT = re.compile(r" {0,3}<!--")
-_OPTION = re.compile(r":[A-Za-z][\w-]*:( |$)")
 _MAGIC = re.compile(r"^([ \t]*)[%!].*$", re.MULTILINE)
 _INVISIBLE = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029\ufeff]")
 _PRODUCT = re.compile(r"[a-z0-9_]+")
 # The calls that make the edges of the graph, and the field of Uses each one fills.
 _CALLS = {"read": "reads", "save_table": "tables", "save_figure": "figures"}
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A code cell: its source without options, and the line of the chapter on which that starts.
-
-    `fence` is the line on which the cell opens, `options` what stands before its source.
-    """
-
-    source: str
-    line: int
-    fence: int = field(default=0, compare=False, repr=False)
-    options: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -78,59 +71,6 @@ def source(chapter: str) -> str:
     return text
 
 
-def code_cells(text: str) -> list[Cell]:
-    r"""The code cells of a MyST notebook, in order: those that its page shows.
-
-    What stands in an HTML comment, or inside another directive, is none.
-
-    >>> code_cells("Text.\n\n```{code-cell}\n:tags: [hide-input]\n\nx = 1\n```\n")
-    [Cell(source='x = 1', line=6)]
-    """
-    cells = []
-    lines = text.split("\n")
-    number = 0
-    while number < len(lines):
-        if _COMMENT.match(lines[number]):
-            number = _after_comment(lines, number)
-            continue
-        opened = _FENCE.fullmatch(lines[number])
-        number += 1
-        if not opened or (opened[2][0] == "`" and "`" in opened[3]):
-            continue
-        closing = re.compile(rf" {{0,3}}{opened[2][0]}{{{len(opened[2])},}}\s*")
-        start = number
-        while number < len(lines) and not closing.fullmatch(lines[number]):
-            number += 1
-        if opened[3].strip().startswith("{code-cell}"):
-            first = _after_options(lines, start, number)
-            source, options = lines[first:number], lines[start:first]
-            cells.append(Cell("\n".join(source).rstrip(), first + 1, start, "\n".join(options)))
-        number += 1
-    return cells
-
-
-def _after_comment(lines: list[str], number: int) -> int:
-    """The index of the line after an HTML comment that starts on line `number`."""
-    start = lines[number].find("<!--") + len("<!--")
-    while number < len(lines) and "-->" not in lines[number][start:]:
-        number, start = number + 1, 0
-    return number + 1
-
-
-def _after_options(lines: list[str], start: int, end: int) -> int:
-    """The index of a cell's first line of source, after `:key: value` lines or a `---` block."""
-    number = start
-    if number < end and lines[number].startswith("---"):
-        number += 1
-        while number < end and not lines[number].startswith("---"):
-            number += 1
-        number = min(number + 1, end)
-    else:
-        while number < end and _OPTION.match(lines[number]):
-            number += 1
-    return number + 1 if number < end and not lines[number].strip() else number
-
-
 def uses(chapter: str, text: str | None = None) -> Uses:
     """What the code cells of `chapter` read and make; `text` is its source if not that of the file.
 
@@ -138,8 +78,11 @@ def uses(chapter: str, text: str | None = None) -> Uses:
     literal, a product that is outside the chapter's own folder, made twice or made only sometimes,
     and an import that goes around the artifacts.
     """
-    if text is None:
-        text = source(chapter)
+    return _uses(chapter, source(chapter) if text is None else text)
+
+
+@lru_cache(maxsize=128)
+def _uses(chapter: str, text: str) -> Uses:
     found = Uses()
     for cell in code_cells(text):
         module = tree(chapter, cell)

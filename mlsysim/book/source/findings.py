@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-__all__ = ["Accept", "Finding", "accepts"]
+from mlsysim.book.source.myst import Directive, parsed
+
+__all__ = ["Accept", "Finding", "accepts", "accepts_on_page"]
 
 _ACCEPT = re.compile(r"^(?P<before>[^%#]*)[%#]\s*accept\b:?\s*(?P<reason>.*?)\s*$")
-_OPENS = re.compile(r"\s*(?P<fence>:{3,}|`{3,}|~{3,})\{")
 
 
 @dataclass(frozen=True)
@@ -45,40 +46,54 @@ class Accept:
 
 
 def accepts(text: str) -> list[Accept]:
-    r"""Every comment `% accept: REASON`, in a code cell `# accept: REASON`.
+    r"""Every line `% accept: REASON` or `# accept: REASON` of a file that is no page.
 
-    It stands above what it accepts, the lines up to the next empty one, or the whole directive
-    that opens there; behind code it accepts its own line.
+    It stands above what it accepts, the lines up to the next empty one; behind something it accepts
+    its own line.
 
-    >>> accepts("% accept: its own clock\nIt took 7.72 s.\nYes.\n\nNo.\n")
+    >>> accepts("# accept: its own clock\n# It took 7.72 s.\n\nx = 1\n")
+    [Accept(line=1, reason='its own clock', first=2, last=2)]
+    """
+    lines = text.split("\n")
+    return [each for line in range(1, len(lines) + 1) for each in _accept(lines, line)]
+
+
+def accepts_on_page(text: str) -> list[Accept]:
+    r"""Every comment `% accept: REASON` of a page, in a code cell `# accept: REASON`.
+
+    One that stands above a directive accepts the whole of it.
+
+    >>> accepts_on_page("% accept: its own clock\nIt took 7.72 s.\nYes.\n\nNo.\n")
     [Accept(line=1, reason='its own clock', first=2, last=3)]
     """
     lines = text.split("\n")
-    return list(_accepts(lines))
+    ends: dict[int, int] = {}
+    comments: list[int] = []
+    for block, _ in parsed(text).walk():
+        if isinstance(block, Directive):
+            ends[block.line] = block.last
+        if block.kind == "comment" or (isinstance(block, Directive) and block.name == "code-cell"):
+            comments += range(block.line, block.last + 1)
+    return [
+        replace(each, last=ends.get(each.first, each.last))
+        for line in comments
+        for each in _accept(lines, line)
+    ]
 
 
-def _accepts(lines: list[str]) -> Iterator[Accept]:
-    for number, line in enumerate(lines, start=1):
-        found = _ACCEPT.match(line)
-        if not found:
-            continue
-        if found["before"].strip():
-            if "#" in line and not line.lstrip().startswith("%"):
-                yield Accept(number, found["reason"], number, number)
-            continue
-        yield Accept(number, found["reason"], number + 1, _end(lines, number))
+def _accept(lines: list[str], line: int) -> Iterator[Accept]:
+    text = lines[line - 1]
+    found = _ACCEPT.match(text)
+    if not found:
+        return
+    if not found["before"].strip():
+        yield Accept(line, found["reason"], line + 1, _end(lines, line))
+    elif "#" in text and not text.lstrip().startswith("%"):
+        yield Accept(line, found["reason"], line, line)
 
 
-def _end(lines: list[str], first: int) -> int:
-    """The last line, from 1, of the block that begins at the index `first`."""
-    opened = _OPENS.match(lines[first]) if first < len(lines) else None
-    at = first
-    if opened:
-        closing = re.compile(rf"\s*{opened['fence'][0]}{{{len(opened['fence'])},}}\s*")
-        at += 1
-        while at < len(lines) and not closing.fullmatch(lines[at]):
-            at += 1
-        return at + 1
+def _end(lines: list[str], at: int) -> int:
+    """The last line, from 1, of those from the index `at` up to the next empty one."""
     while at < len(lines) and lines[at].strip():
         at += 1
     return at

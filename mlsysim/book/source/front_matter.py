@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 from mlsysim.book.source.cells import place
+from mlsysim.book.source.myst import parsed
 from mlsysim.declarations.documents import names
 from mlsysim.errors import InputError
 from mlsysim.naming import meant
 
-__all__ = ["FrontMatter"]
+__all__ = ["FrontMatter", "skeleton"]
 
-# What Jupyter and jupytext need to open a chapter and to save it as it was.
+# What Jupyter needs to save what this book adds.
 _FILTER = "mlsysim,-jupytext.text_representation.jupytext_version"
-_SKELETON = f"""\
+_OURS = (
+    "mlsysim holds scenarios, a map of short names such as step: DenseLLMPretrainingStep, and "
+    "infeasible, a list of scenarios"
+)
+
+
+def skeleton(scenarios: Mapping[str, str] | None = None) -> str:
+    """What Jupyter and jupytext need to open a chapter and to save it as it was.
+
+    `scenarios` are its short names, each with the scenario that it stands for.
+    """
+    names = "".join(f"    {name}: {of}\n" for name, of in sorted((scenarios or {}).items()))
+    ours = f"mlsysim:\n  scenarios:\n{names}" if names else ""
+    return f"""\
 ---
 jupytext:
   notebook_metadata_filter: {_FILTER}
@@ -28,11 +43,8 @@ kernelspec:
   display_name: Python 3 (ipykernel)
   language: python
   name: python3
----"""
-_OURS = (
-    "mlsysim holds scenarios, a map of short names such as step: DenseLLMPretrainingStep, and "
-    "infeasible, a list of scenarios"
-)
+{ours}---
+"""
 
 
 @dataclass(frozen=True)
@@ -47,9 +59,7 @@ class FrontMatter:
 
     @cached_property
     def _source(self) -> str:
-        if not self.text.startswith("---\n"):
-            return ""
-        return self.text[4:].partition("\n---")[0]
+        return parsed(self.text).front_matter
 
     @cached_property
     def _content(self) -> dict[str, Any]:
@@ -135,7 +145,7 @@ class FrontMatter:
         if self._value("jupytext", "text_representation", "format_name") != "myst":
             raise InputError(
                 f"chapters/{self.page}.md: no front matter that makes it a notebook; begin it "
-                f"with these lines:\n{_SKELETON}"
+                f"with these lines:\n{skeleton().rstrip()}"
             )
         if self._value("kernelspec", "name") != "python3":
             raise self._wrong(self._line("kernelspec"), "expected a kernelspec with name: python3")

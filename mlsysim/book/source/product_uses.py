@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from mlsysim.book.source import cells
+from mlsysim.book.source.myst import Directive, parsed
 
 __all__ = ["Product", "products"]
 
-_OPENED = re.compile(r"\s*(?::{3,}|`{3,})\{(?P<kind>figure|table|include)\}\s*(?P<title>.*)")
-_NAMED = re.compile(r"\s*:name:\s*(?P<label>\S+)\s*")
 _FILE = re.compile(r"results/(?P<kind>figures|tables)/(?P<name>[\w/]+)\.\w+")
 _SAVES = {"save_figure": "figures", "save_table": "tables"}
 
@@ -60,23 +59,17 @@ def products(chapter: str, text: str) -> list[Product]:
 def _labels(text: str) -> dict[tuple[str, str], str]:
     """The label under which each file of results/ is shown, in the order of the text."""
     shown: dict[tuple[str, str], str] = {}
-    label, waiting = "", None
-    for line in text.splitlines():
-        opened, named = _OPENED.match(line), _NAMED.fullmatch(line)
-        if line.strip() and not line.strip(":"):
-            label, waiting = "", None  # the end of a directive
-        if named:
-            label = named["label"]
-            if waiting:
-                shown[waiting] = label
-        elif opened:
-            found = _FILE.search(opened["title"])
-            key = (found["kind"], found["name"]) if found else None
-            if opened["kind"] != "include":
-                label, waiting = "", key
-            if key:
-                shown.setdefault(key, label)
+    for directive, around in parsed(text).directives:
+        found = _FILE.search(directive.title)
+        if found and directive.name in ("figure", "include"):
+            label = directive.option("name") if directive.name == "figure" else _label(around)
+            shown.setdefault((found["kind"], found["name"]), label)
     return shown
+
+
+def _label(around: tuple[Directive, ...]) -> str:
+    """The name of the innermost table among these directives."""
+    return next((each.option("name") for each in reversed(around) if each.name == "table"), "")
 
 
 @dataclass

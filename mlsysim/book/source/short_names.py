@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from mlsysim.book.source import cells
+from mlsysim.book.source.myst import parsed
 from mlsysim.declarations.documents import names
 from mlsysim.errors import InputError
 
@@ -49,7 +50,7 @@ def _above(text: str, aliases: dict[str, str]) -> str:
     """The lines of the front matter under which a short name stands, as far as they are there."""
     if aliases:
         return "mlsysim: scenarios: "
-    block = "\nmlsysim:" in text.partition("\n---")[0]
+    block = re.search(r"^mlsysim:", parsed(text).front_matter, re.MULTILINE)
     return "mlsysim: `  scenarios:`, " if block else "kernelspec `mlsysim:`, `  scenarios:`, "
 
 

@@ -1,20 +1,17 @@
-"""The saved tables that a page shows, found on the tokens MyST makes the page of."""
+"""The saved tables that a page shows."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from mlsysim.book.source.scanner import VERBATIM, after_options, parser
+from mlsysim.book.source.myst import Block, Directive, parsed
+from mlsysim.book.source.scanner import VERBATIM
 
 __all__ = ["Shown", "shown"]
 
-_FOLDER = "results/tables/"
-_INCLUDED = re.compile(
-    rf"\{{include\}}\s*(?:\S*/)?{_FOLDER}(?P<name>[0-9]{{2}}_[a-z0-9_]+/\w+)\.md"
-)
-_DIRECTIVE = re.compile(r"\{(?P<name>[\w:.-]+)\}")
+_FILE = re.compile(r"(?:\S*/)?results/tables/(?P<name>[0-9]{2}_[a-z0-9_]+/\w+)\.md")
 
 
 @dataclass(frozen=True)
@@ -30,21 +27,15 @@ def shown(text: str) -> list[Shown]:
 
     An include with options may cut a table, or show it as it stands; its cells stay plain.
     """
-    return list(_shown(text, 0))
+    return list(_shown(parsed(text).blocks))
 
 
-def _shown(text: str, before: int) -> Iterator[Shown]:
-    """The tables of Markdown that begins after so many lines of the page."""
-    if _FOLDER not in text:
-        return
-    for token in parser().parse(text):
-        if token.type not in ("fence", "colon_fence"):
+def _shown(blocks: Iterable[Block]) -> Iterator[Shown]:
+    for block in blocks:
+        if not isinstance(block, Directive):
             continue
-        line, info = before + token.map[0] + 1, token.info.strip()
-        included, directive = _INCLUDED.fullmatch(info), _DIRECTIVE.match(info)
-        if included and not token.content.strip():
-            yield Shown(line, included["name"])
-        elif directive and directive["name"] not in VERBATIM:
-            body = token.content.split("\n")
-            first = after_options(body)
-            yield from _shown("\n".join(body[first:]), line + first)
+        included = _FILE.fullmatch(block.title) if block.name == "include" else None
+        if included and not block.head and not block.content.strip():
+            yield Shown(block.line, included["name"])
+        elif block.name not in VERBATIM:
+            yield from _shown(block.blocks)
