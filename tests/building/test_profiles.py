@@ -9,7 +9,7 @@ import yaml
 from tests.conftest import REPOSITORY
 
 PROFILES = REPOSITORY / "profiles"
-ONLY_THERE = {"executor", "jobs", "latency-wait", "slurm-requeue"}
+ONLY_THERE = {"executor", "jobs", "latency-wait", "show-failed-logs", "slurm-requeue"}
 
 
 def test_the_profile_of_a_cluster_says_what_the_default_profile_says() -> None:

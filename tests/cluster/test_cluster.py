@@ -19,7 +19,7 @@ pytestmark = pytest.mark.cluster
 
 PAGE = (ROOT / "profiles" / "slurm" / "README.md").read_text("utf-8")
 SITE = re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
-COMMAND = re.search(r"^snakemake (.*--workflow-profile.*)$", PAGE, re.MULTILINE)
+COMMAND = re.search(r"^snakemake all (.*--workflow-profile.*)$", PAGE, re.MULTILINE)
 # The nodes of the tests keep no accounts, and nobody waits minutes for jobs that take seconds.
 OF_THE_TESTS = """\
 slurm-status-command: squeue
@@ -56,14 +56,16 @@ class Cluster:
             found[int(number)] = (node, comment.removeprefix("rule_"))
         return found
 
-    def build(self, meanwhile: Callable[[], object] = lambda: True) -> tuple[int, str]:
+    def build(
+        self, target: str = "all", meanwhile: Callable[[], object] = lambda: True
+    ) -> tuple[int, str]:
         """Run the build, calling `meanwhile` until it is true: its exit status and what it said."""
         environment = self.environment | {"PYTHONPATH": str(self.book.path)}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         with (
             self.log.open("w") as log,
             subprocess.Popen(
-                [sys.executable, "-m", "snakemake", *self.arguments],
+                [sys.executable, "-m", "snakemake", target, *self.arguments],
                 cwd=self.book.path,
                 env=environment,
                 stdout=log,
@@ -102,7 +104,7 @@ def test_a_build_that_loses_a_node_and_a_job_ends_with_the_bytes_of_one_machine(
             killed.append(job)
         return killed
 
-    status, said = cluster.build(drain_a_node_and_kill_a_job)
+    status, said = cluster.build(meanwhile=drain_a_node_and_kill_a_job)
     assert status == 1, said
     assert killed, said
     assert re.search(rf"SLURM-job '{killed[0]}' failed.*CANCELLED", said), said
@@ -116,6 +118,15 @@ def test_a_build_that_loses_a_node_and_a_job_ends_with_the_bytes_of_one_machine(
     assert nodes == {"n2"}
     assert cluster.book.results() == Clone(ROOT).results()
     assert cluster.book.pages() == Clone(ROOT).pages()
+
+
+def test_the_build_shows_the_mistake_that_a_job_told(cluster: Cluster) -> None:
+    cluster.book.edit("scenarios/DenseLLMReplicaA100.toml", "base = ", "bass = ")
+    status, said = cluster.build("results/scenarios/DenseLLMReplicaA100.json")
+    assert status == 1
+    assert re.search(
+        r"^mlsysim: .*scenarios/DenseLLMReplicaA100\.toml: kind is missing", said, re.M
+    )
 
 
 def test_a_host_with_a_slurm_is_left_alone(slurm: dict[str, str]) -> None:
