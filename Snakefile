@@ -1,12 +1,13 @@
 """Scenario file -> JSON artifact -> chapter -> page.
 
-`snakemake all` makes whatever is not what it should be, `snakemake solve` the artifacts alone.
-A rule whose output is fresh has no input, so nothing calls for it. mlsysim/building/plan.py compares
-contents with results/artifacts.lock, and gives the rest the plan as input; checkouts, time stamps
-and deleted caches never cause or hide work.
+`snakemake all` makes whatever is not what it should be, `snakemake artifacts` the artifacts alone,
+`snakemake results/scenarios/NAME.json` one of them; so can every table and figure be asked for.
+
+Content decides what is stale, never time: mlsysim/building/plan.py compares. Inputs of what is fresh
+are `ancient`, so they show the graph and no time stamp counts; what is stale has one more input,
+which is new. Outputs are `update`: what is there stays until a command replaces it whole.
 """
 
-import os
 import sys
 
 sys.path.insert(0, workflow.basedir)  # the code beside this file, whatever is installed
@@ -15,69 +16,132 @@ from mlsysim.runtime import loaded
 
 loaded.watch()
 
-from mlsysim.building import plan
-from mlsysim.runtime import turns
+from mlsysim.building.plan import Run
 
-os.environ[turns.BUILD] = "1"  # jobs of this build do not wait for it
-PLAN = plan.plan(workflow.cores, main=workflow.is_main_process)
-PYTHON = sys.executable
+RUN = Run(workflow, sys.argv[1:])
+PLAN = RUN.plan
 
 
 def artifacts(names):
-    return [f"results/scenarios/{name}.json" for name in names]
+    return expand("results/scenarios/{name}.json", name=names)
+
+
+def made_from(outputs, sources, after=()):
+    """The input of a rule: if its outputs are stale they wait for `after`, and there is news."""
+
+    def of(wildcards):
+        news = RUN.news(expand(outputs, **wildcards))
+        return [*sources, *after, news] if news else ancient(sources)
+
+    return of
 
 
 rule all:
     input:
         "build/book/index.html",
+        "results/artifacts.lock",
+
+
+rule artifacts:
+    input:
+        "results/artifacts.lock",
+        expand("results/scenarios/{name}.csv", name=PLAN.with_table),
 
 
 rule solve:
     input:
-        artifacts(PLAN.scenarios),
+        ancient("scenarios/{scenario}.toml"),
+        made_from("results/scenarios/{scenario}.json", [], after=artifacts(PLAN.first)),
+    output:
+        update("results/scenarios/{scenario}.json"),
+    message:
+        "Solve {wildcards.scenario}"
+    shell:
+        "python -m mlsysim solve {wildcards.scenario}"
 
 
-for number, group in enumerate([PLAN.fresh, *PLAN.groups]):
+# Solving some scenarios leaves a table beside the artifact; one that is missing makes them stale.
+rule table:
+    input:
+        ancient("results/scenarios/{scenario}.json"),
+    output:
+        update("results/scenarios/{scenario}.csv"),
+    wildcard_constraints:
+        scenario="|".join(PLAN.with_table) or "(?!)",
+
+
+# Many stale scenarios share processes, each batch one; first come those whose outputs other values
+# follow. Which batches there are depends on the book, what is in them on what is stale.
+for name, scenarios, first, options in [
+    ("solve_followed", PLAN.first, [], "--compare"),
+    *((f"solve_batch_{n}", each, PLAN.first, "") for n, each in enumerate(PLAN.batches, 1)),
+]:
 
     rule:
         name:
-            f"solve_{number}"
+            name
         input:
-            PLAN.path if number else [],
-            artifacts(PLAN.first) if number and group != PLAN.first else [],
+            ancient(expand("scenarios/{name}.toml", name=scenarios)),
+            made_from(artifacts(scenarios), [], after=artifacts(first)),
         output:
-            update(artifacts(group)),
+            update(artifacts(scenarios)),
         params:
-            compare="--compare" if number and group == PLAN.first else [],
-            names=group,
+            options=options,
+            scenarios=scenarios,
+        message:
+            "Solve {params.scenarios}"
         shell:
-            "{PYTHON:q} -m mlsysim solve {params.compare} {params.names:q}"
+            "python -m mlsysim solve {params.options} {params.scenarios}"
 
 
-for number, (chapters, waits_for) in enumerate([(PLAN.fresh_chapters, []), *PLAN.executions]):
+# A chapter with its tables and figures. Several that are stale share a process, which imports once
+# what all of them import.
+for name, chapters in [
+    *((f"execute_{chapter}", [chapter]) for chapter in PLAN.chapters),
+    *((f"execute_batch_{n}", each) for n, each in enumerate(PLAN.chapter_batches, 1)),
+]:
 
     rule:
         name:
-            f"execute_{number}"
+            name
         input:
-            PLAN.path if number else [],
-            artifacts(waits_for),
+            ancient(expand("chapters/{chapter}.md", chapter=chapters)),
+            made_from(PLAN.made(chapters), artifacts(PLAN.read(chapters))),
         output:
-            update(expand("build/executed/{chapter}.ipynb", chapter=chapters)),
-        threads: workflow.cores
+            update(PLAN.made(chapters)),
+        threads: max(len(chapters), 1)
         params:
             chapters=chapters,
+        message:
+            "Execute {params.chapters}"
         shell:
-            "{PYTHON:q} -m mlsysim execute --jobs {threads} {params.chapters:q}"
+            "python -m mlsysim execute --jobs {threads} {params.chapters:q}"
+
+
+workflow.ruleorder("execute_batch_1", "execute_batch_2", *map("execute_{}".format, PLAN.chapters))
+
+
+# What no scenario asks for: the lines of the lock in their order, the schemas, nothing left over.
+rule lock:
+    input:
+        made_from("results/artifacts.lock", artifacts(PLAN.scenarios)),
+    output:
+        update("results/artifacts.lock"),
+    message:
+        "Put lock and schemas in order"
+    shell:
+        "python -m mlsysim settle"
 
 
 rule book:
     input:
-        PLAN.path if PLAN.page else [],
-        [artifacts(group) for group in PLAN.groups],
-        expand("build/executed/{chapter}.ipynb", chapter=PLAN.stale_chapters),
+        made_from("build/book/index.html", artifacts(PLAN.scenarios) + PLAN.made(PLAN.chapters)),
     output:
         update("build/book/index.html"),
+        update("results/quotes.json"),
+        update("results/claims.json"),
     threads: workflow.cores
+    message:
+        "Lay out the book"
     shell:
-        "{PYTHON:q} -m mlsysim book --jobs {threads}"
+        "python -m mlsysim book --jobs {threads}"

@@ -15,12 +15,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import bench_book  # beside this file, which is run as a script
+import bench_many
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = Path(sys.executable).parent
@@ -110,12 +112,9 @@ def startup_rows(runs: int) -> list[Row]:
     ]
 
 
-def noop_row(runs: int) -> Row:
-    """A build with nothing to do, over Snakemake with one target that exists; same flags."""
-    book = Command(argv=BUILD)
-    book.run()  # Whatever is stale is made here, uncounted.
-    if NOTHING_TO_DO not in book.run():
-        raise SystemExit("a second `snakemake all` still finds something to do")
+@contextmanager
+def bare_snakemake() -> Iterator[Command]:
+    """Snakemake with one target that exists, and the flags of a build of the book."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copytree(ROOT / "profiles", folder / "profiles")
@@ -124,6 +123,16 @@ def noop_row(runs: int) -> Row:
         base = Command(argv=BUILD, folder=folder)
         if NOTHING_TO_DO not in base.run():
             raise SystemExit("the base workflow runs a job, so it is no base")
+        yield base
+
+
+def noop_row(runs: int) -> Row:
+    """A build with nothing to do, its whole graph included, over bare Snakemake."""
+    book = Command(argv=BUILD)
+    book.run()  # Whatever is stale is made here, uncounted.
+    if NOTHING_TO_DO not in book.run():
+        raise SystemExit("a second `snakemake all` still finds something to do")
+    with bare_snakemake() as base:
         (base_cpu, base_wall), (cpu, wall) = medians([base, book], runs)
     return Row(
         what="snakemake all with nothing to do / bare snakemake",
@@ -131,6 +140,25 @@ def noop_row(runs: int) -> Row:
         wall=wall / base_wall,
         goal=1.3,
     )
+
+
+def many_rows(runs: int) -> list[Row]:
+    """A thousand generated scenarios: all stale, none, one."""
+    seconds = bench_many.measure(runs)
+    with bare_snakemake() as base:
+        bare = medians([base], runs)[0]
+    each, none, above = (
+        [part / bench_many.MANY for part in seconds["all"]],
+        [part / whole for part, whole in zip(seconds["none"], bare, strict=True)],
+        [one - none for one, none in zip(seconds["one"], seconds["none"], strict=True)],
+    )
+    return [
+        Row(
+            what="1,000 scenarios, all stale, each", cpu=each[0], wall=each[1], goal=0.06, unit="s"
+        ),
+        Row(what="1,000 scenarios, none stale / bare", cpu=none[0], wall=none[1], goal=2.3),
+        Row(what="one stale of 1,000, above none", cpu=above[0], wall=above[1], goal=1.5, unit="s"),
+    ]
 
 
 def in_process(what: str, goal: float, runs: int, calls: int, call: Callable[[], Any]) -> Row:
@@ -246,7 +274,7 @@ def main() -> None:
         print(row, flush=True)
     print(noop_row(runs), flush=True)
     print(published_row(runs), flush=True)
-    for row in (*solver_rows(runs), *book_rows(3)):
+    for row in (*solver_rows(runs), *many_rows(3), *book_rows(3)):
         print(row, flush=True)
     print(check_row(runs), flush=True)
 

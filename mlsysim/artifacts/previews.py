@@ -26,7 +26,9 @@ def notices(name: str) -> list[str]:
     from mlsysim.artifacts.lock import read_lock
     from mlsysim.artifacts.staleness import judge
 
-    return [f"STALE, run snakemake solve: {reason}" for reason in judge(name, read_lock()).reasons]
+    return [
+        f"STALE, run snakemake artifacts: {reason}" for reason in judge(name, read_lock()).reasons
+    ]
 
 
 def summary(artifact: Artifact) -> str:

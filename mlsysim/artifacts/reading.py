@@ -31,7 +31,7 @@ def read(name: str) -> Artifact:
         return _read(name, _stamp(name))
     except (AttributeError, KeyError, TypeError):
         shown = paths.shown(paths.artifact(name))
-        raise InputError(f"{shown} is damaged; run: snakemake solve") from None
+        raise InputError(f"{shown} is damaged; run: snakemake artifacts") from None
 
 
 @lru_cache(maxsize=256)  # a page reads the same few for each of its quotes
@@ -44,7 +44,7 @@ def _content(name: str) -> dict[str, Any]:
     path = paths.artifact(name)
     data = files.read(path)
     if not data and not path.exists():
-        raise InputError(f"{name} is not solved yet; run: snakemake solve")
+        raise InputError(f"{name} is not solved yet; run: snakemake artifacts")
     try:
         content = loads(data)
     except ValueError:
@@ -52,7 +52,9 @@ def _content(name: str) -> dict[str, Any]:
     if not (isinstance(content, dict) and content.keys() >= set(schema()["required"])):
         content = {}
     if (content.get("schema"), content.get("name")) != (VERSION, name):
-        raise InputError(f"{paths.shown(path)} is not the artifact of {name}; run: snakemake solve")
+        raise InputError(
+            f"{paths.shown(path)} is not the artifact of {name}; run: snakemake artifacts"
+        )
     return content
 
 

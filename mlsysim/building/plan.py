@@ -1,129 +1,267 @@
-"""What a build has to do: the scenarios, chapters and pages whose content is not what it should be.
+"""What a build has to do, by content, and how its Snakefile tells Snakemake so.
 
-Freshness is judged by content, so the rule of what is fresh gets no input, and no time stamp can
-touch it. The Snakefile asks for a plan when it is parsed.
+Snakemake runs a rule whose input is newer than its output. All true inputs are `ancient`, so they
+show the graph and no time stamp counts; what is stale has one more input, `Run.news`.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 from mlsysim import files, naming, paths
 from mlsysim.artifacts import staleness
 from mlsysim.artifacts.code import one_look, remember
+from mlsysim.book.products.product_files import product_files
 from mlsysim.book.source import cells
-from mlsysim.building.records import chapter_reasons, executed, page, page_is_stale, reads
+from mlsysim.building.records import chapter_reasons, executed, page, page_is_stale
 from mlsysim.calibration import agreement
 from mlsysim.canonical import loads
 from mlsysim.declarations import documents
-from mlsysim.errors import InputError
+from mlsysim.engine.scenario_types import WITH_TABLE
+from mlsysim.errors import InputError, MlsysimError
 from mlsysim.runtime import interpreter, turns
 
-__all__ = ["Plan", "plan"]
+__all__ = ["Chapter", "Plan", "Run", "batches", "plan"]
 
-_MOST = 64  # scenarios that one process solves
+# A process costs 0.5 s of processor time beside the solving, so beyond a few scenarios they share
+# processes. Some take a hundred times as long as others, so there are several; at most eight,
+# whatever machine plans and whichever solves, so that a cluster gets few jobs and each is worth it.
+_ALONE = 4
+_IN_A_BATCH = 16
+_BATCHES = 8
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A chapter in the graph: the scenarios it reads, the files it makes, whether it is stale."""
+
+    reads: list[str]
+    makes: list[str]
+    stale: bool
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What there is and what is stale: scenarios by process, chapters, the page.
+    """What there is, what of it is stale, and which stale things one process makes together.
 
-    If there is any `first`, it is the first group, and the others wait for it. A stale chapter has
-    the list of stale scenarios that it waits for, a fresh one none.
+    `first` are the stale scenarios whose outputs other values follow; the batches wait for them.
     """
 
-    scenarios: list[str] = field(default_factory=list)
-    first: list[str] = field(default_factory=list)
-    groups: list[list[str]] = field(default_factory=list)
-    chapters: dict[str, list[str] | None] = field(default_factory=dict)
-    page: bool = False
-    path: str = ""
+    scenarios: dict[str, bool]  # whether it is stale
+    with_table: list[str]
+    first: list[str]
+    batches: list[list[str]]
+    chapters: dict[str, Chapter]
+    chapter_batches: list[list[str]]
+    page: bool
+    lock: bool
 
-    @property
-    def stale_chapters(self) -> list[str]:
-        """Chapters that are executed (again)."""
-        return [chapter for chapter, waits in self.chapters.items() if waits is not None]
+    def made(self, chapters: Iterable[str]) -> list[str]:
+        """What executing chapters makes: notebooks with their outputs, tables and figures."""
+        return [path for chapter in chapters for path in self.chapters[chapter].makes]
 
-    @property
-    def executions(self) -> list[tuple[list[str], list[str]]]:
-        """The stale chapters that one process executes, and the stale scenarios it waits for.
+    def read(self, chapters: Iterable[str]) -> list[str]:
+        """The scenarios whose artifacts chapters read."""
+        return sorted({name for chapter in chapters for name in self.chapters[chapter].reads})
 
-        Chapters that wait for none are apart, so that no slip in a scenario holds them up.
-        """
-        ready = [chapter for chapter, waits in self.chapters.items() if waits == []]
-        waiting = {chapter: waits for chapter, waits in self.chapters.items() if waits}
-        made = [(ready, list[str]())] if ready else []
-        if waiting:
-            made.append(
-                (list(waiting), sorted({name for each in waiting.values() for name in each}))
-            )
-        return made
+    def files(self) -> list[str]:
+        """Every file that is the input of some rule."""
+        return [
+            *(f"scenarios/{name}.toml" for name in self.scenarios),
+            *(f"chapters/{chapter}.md" for chapter in self.chapters),
+            *map(_artifact, self.scenarios),
+            *self.made(self.chapters),
+        ]
 
-    @property
-    def fresh_chapters(self) -> list[str]:
-        """Chapters that are executed as they stand."""
-        return [chapter for chapter, waits in self.chapters.items() if waits is None]
-
-    @property
-    def fresh(self) -> list[str]:
-        """Scenarios whose artifact is what it should be."""
-        stale = {name for group in self.groups for name in group}
-        return [name for name in self.scenarios if name not in stale]
+    def stale(self) -> Iterator[list[str]]:
+        """For each thing that is stale the files that are made together."""
+        yield from ([_artifact(name)] for name, stale in self.scenarios.items() if stale)
+        yield from (each.makes for each in self.chapters.values() if each.stale)
+        if self.page:
+            yield [paths.shown(page())]
+        if self.lock:
+            yield [paths.shown(paths.lock())]
 
 
 @one_look()
-def plan(cores: int, *, main: bool) -> Plan:
-    """The work of this build. `main` is false in a process that Snakemake starts for a job of it.
+def plan(*, alone: bool = False, spread: bool = False) -> Plan:
+    """What this project has, and what of it is stale.
 
-    A main process waits until no other build, nor a job that one left behind, is at work in this
-    checkout; the kernel ends the wait with the process that caused it.
+    `alone` makes no batches, `spread` none of chapters, so that several machines can share them.
     """
-    path = paths.build() / "plan.json"
-    if not main:
-        try:
-            return Plan(**loads(files.read(path)))
-        except (TypeError, ValueError):
-            raise InputError(f"{paths.shown(path)} is damaged; start the build again") from None
     interpreter.need_docstrings()
-    turns.wait_for_other_builds()
     if wrong := naming.misnamed():
         place, why = next(iter(wrong.items()))
         raise InputError(f"{place}: {why}; rename it")
     known = documents.Known()
-    scenarios = staleness.stale(known)
-    first = agreement.first(known, scenarios)
-    scenarios = list(dict.fromkeys([*first, *scenarios]))
-    if staleness.housekeeping() and not scenarios:
-        scenarios = documents.names("Scenarios")[:1]  # any solve puts the rest right
-    chapters: dict[str, list[str] | None] = {}
-    for chapter in cells.chapters():
-        waits = [name for name in reads(chapter) if name in scenarios]
-        chapters[chapter] = waits if waits or chapter_reasons(chapter) else None
-    # Some take a hundred times as long as others, so there are more groups than cores.
-    rest = [name for name in scenarios if name not in first]
-    count = max(-(-len(rest) // _MOST), min(len(rest) // 2, 2 * max(1, cores)), 1)
+    stale = staleness.stale(known)
+    first = agreement.first(known, stale)
+    stale = list(dict.fromkeys([*first, *stale]))
+    due = {*stale}
+    scenarios = {name: name in due for name in documents.names("Scenarios")}
+    chapters = {chapter: _chapter(chapter, due) for chapter in cells.chapters()}
+    rest = [name for name in stale if name not in first]
     made = Plan(
-        scenarios=documents.names("Scenarios"),
-        first=first,
-        groups=[first] * bool(first) + [rest[i::count] for i in range(count) if rest],
+        scenarios=scenarios,
+        with_table=[name for name in scenarios if _has_table(name, known)],
+        first=[] if alone else first,
+        batches=batches([] if alone else rest, len(scenarios)),
         chapters=chapters,
-        page=bool(scenarios) or chapters != dict.fromkeys(chapters) or page_is_stale(),
-        path=path.relative_to(paths.root()).as_posix(),
+        chapter_batches=_chapter_batches({} if alone or spread else chapters, due),
+        lock=staleness.housekeeping(),
+        page=bool(due) or any(each.stale for each in chapters.values()) or page_is_stale(),
     )
-    files.write(path, json.dumps(asdict(made)) + "\n")
     remember()
-    _look_older_than_the_plan(made)
     return made
 
 
-def _look_older_than_the_plan(made: Plan) -> None:
-    """Give stale files an old time stamp, so that Snakemake sees what their content says."""
-    stale = [paths.artifact(name) for group in made.groups for name in group]
-    stale += [executed(chapter) for chapter in made.stale_chapters]
-    stale += [page()] if made.page else []
-    for path in stale:
+def _has_table(name: str, known: documents.Known) -> bool:
+    told = known.get(f"Scenarios.{name}")
+    return told.kind in WITH_TABLE if told else paths.table(name).is_file()
+
+
+def _chapter(chapter: str, stale: set[str]) -> Chapter:
+    notebook, known = paths.shown(executed(chapter)), {*documents.names("Scenarios")}
+    try:
+        uses = cells.uses(chapter)
+    except (MlsysimError, SyntaxError):  # executing it says why
+        return Chapter(reads=[], makes=[notebook], stale=True)
+    return Chapter(
+        reads=[name for name in sorted(uses.reads) if name in known],
+        makes=[notebook, *map(paths.shown, product_files(uses.tables, uses.figures))],
+        stale=not stale.isdisjoint(uses.reads) or bool(chapter_reasons(chapter)),
+    )
+
+
+def batches(stale: Sequence[str], scenarios: int) -> list[list[str]]:
+    """Stale scenarios of a book of so many, dealt out to processes; none if there are few.
+
+    How many batches there are depends on the book alone, so that the rules keep their names.
+
+    >>> batches(["A", "B", "C", "D", "E"], 20)
+    [['A', 'B', 'C', 'D', 'E'], []]
+    """
+    count = min(_BATCHES, -(-scenarios // _IN_A_BATCH))
+    used = min(count, -(-len(stale) // _IN_A_BATCH)) if len(stale) > _ALONE else 0
+    return [[*stale[number::used]] if number < used else [] for number in range(count)]
+
+
+def _chapter_batches(chapters: dict[str, Chapter], stale: set[str]) -> list[list[str]]:
+    """Stale chapters that one process executes, which imports once what they import.
+
+    Those that wait for no scenario are apart, so that no slip in one holds them up.
+    """
+    ready, waiting = list[str](), list[str]()
+    for name, each in chapters.items():
+        if each.stale:
+            (ready if stale.isdisjoint(each.reads) else waiting).append(name)
+    return [batch if len(batch) > 1 else [] for batch in (ready, waiting)]
+
+
+class Run:
+    """A run of Snakemake in this project, which may build or only show the graph.
+
+    The rules are declared from `plan`, made without waiting for anybody. What is to be done is
+    settled when Snakemake first asks for an input, for then it is known whether this run builds.
+    """
+
+    def __init__(self, workflow: Any, arguments: Sequence[str] = ()) -> None:
+        self._workflow = workflow
+        self._how = {
+            "alone": any(each.startswith(("results/", "build/")) for each in arguments),
+            "spread": workflow.resource_settings.nodes is not None,  # a cluster's jobs at a time
+        }
+        self._quiet_since = turns.quiet_since()
+        os.environ[turns.BUILD] = "1"  # jobs of this build do not wait for it
+        own = str(Path(sys.executable).parent)  # they run what runs this, whatever is installed
+        os.environ["PATH"] = os.pathsep.join([own, os.environ.get("PATH", "")])
+        if workflow.is_main_process:
+            self.plan = plan(**self._how)
+        else:  # a job of another machine, which its build has told what to do
+            self.plan = _read(_told())
+
+    def news(self, outputs: Iterable[str]) -> str:
+        """A file that is newer than these outputs, if one of them is stale; else none."""
+        sign, stale = self._begun
+        return "" if stale.isdisjoint(outputs) else sign
+
+    @property
+    def _builds(self) -> bool:
+        """Whether this run makes things: neither a dry run nor a picture or a list."""
+        return self._workflow.executor_plugin is not None and not self._workflow.dryrun
+
+    @cached_property
+    def _begun(self) -> tuple[str, set[str]]:
+        """The file that is new for what is stale, and all that is."""
+        if not self._workflow.is_main_process:
+            return paths.shown(_told()), {path for made in self.plan.stale() for path in made}
+        if not self._builds:
+            stale = [*self.plan.stale()]
+            return _newer_than(stale), {path for made in stale for path in made}
+        if turns.wait_for_other_builds() != self._quiet_since:
+            # Another build made what this one was about to make; the rules stay as declared.
+            stale = [*plan(**self._how).stale()]
+        else:
+            stale = [*self.plan.stale()]
+        files.write(_told(), json.dumps(asdict(self.plan)) + "\n")
+        os.utime(_told())
+        for made in stale:
+            _look_old(made)
+        if stale:
+            _look_no_newer_than_now(self.plan.files())
+        return paths.shown(_told()), {path for made in stale for path in made}
+
+
+def _artifact(name: str) -> str:
+    return paths.shown(paths.artifact(name))
+
+
+def _told() -> Path:
+    return paths.build() / "plan.json"
+
+
+def _read(path: Path) -> Plan:
+    try:
+        told = Plan(**loads(files.read(path)))
+        chapters = {name: Chapter(**each) for name, each in told.chapters.items()}  # type: ignore[arg-type]
+        return Plan(**{**vars(told), "chapters": chapters})
+    except (TypeError, ValueError):
+        raise InputError(f"{paths.shown(path)} is damaged; start the build again") from None
+
+
+def _newer_than(stale: Iterable[Sequence[str]]) -> str:
+    """A file of no content that is newer than all of these, whose time stamps stay as they are."""
+    sign, moments = paths.build() / "stale", [time.time()]
+    for made in stale:
+        for path in made:
+            with suppress(OSError):
+                moments.append((paths.root() / path).stat().st_mtime + 1)
+    files.write(sign, "")
+    os.utime(sign, (max(moments), max(moments)))
+    return paths.shown(sign)
+
+
+def _look_old(made: Sequence[str]) -> None:
+    """Make one of the files that are made together look old; Snakemake goes by the oldest."""
+    for path in made:
         with suppress(OSError):  # what cannot be touched, its own rule will tell
-            os.utime(path, (1, 1))
+            os.utime(paths.root() / path, (1, 1))
+            return
+
+
+def _look_no_newer_than_now(paths_shown: Iterable[str]) -> None:
+    """Date files back that are dated in the future: Snakemake fails a job with such an input."""
+    now = time.time()
+    for path in paths_shown:
+        with suppress(OSError):
+            if (paths.root() / path).stat().st_mtime > now:
+                os.utime(paths.root() / path, (now, now))

@@ -7,6 +7,7 @@ it still holds.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -269,9 +270,12 @@ def _records() -> list[str]:
 
 def _made() -> dict[str, int]:
     """The size of every file of the built book, and of the notebooks and figures beside it."""
-    return {
-        path.relative_to(paths.build()).as_posix(): path.stat().st_size
-        for folder in ("book", "notebooks", "figures")
-        for path in sorted((paths.build() / folder).rglob("*"))
-        if path.is_file() and ".doctrees" not in path.parts
-    }
+    found = dict[str, int]()
+    for folder in ("book", "notebooks", "figures"):
+        for place, folders, names in os.walk(paths.build() / folder):
+            folders[:] = [each for each in folders if each != ".doctrees"]
+            within = os.path.relpath(place, paths.build())
+            for name in names:  # a Path for each would take longer than to ask for its size
+                if os.path.isfile(file := f"{place}/{name}"):  # noqa: PTH113
+                    found[f"{within}/{name}"] = os.path.getsize(file)  # noqa: PTH202
+    return found

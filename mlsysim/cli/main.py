@@ -80,6 +80,11 @@ def parser() -> argparse.ArgumentParser:
         help="compare all values that follow others, not those alone that these rest on",
     )
     command(
+        "settle",
+        _settle,
+        "remove artifacts that no scenario makes, and write the lock and the schemas anew",
+    )
+    command(
         "calibrate",
         _calibrate,
         "rewrite the values that differ from what they follow, in scenarios and registries",
@@ -214,10 +219,19 @@ def _chosen(options: argparse.Namespace) -> list[str]:
 
 
 def _solve(options: argparse.Namespace) -> int:
+    return _solved(_chosen(options), options)
+
+
+def _settle(options: argparse.Namespace) -> int:
+    return _solved([], options)
+
+
+def _solved(names: list[str], options: argparse.Namespace) -> int:
+    """Solve scenarios, and what every solve does beside, which is all that no name asks for."""
     from mlsysim.building.solving import Solved, solve
     from mlsysim.runtime import turns
 
-    names, errors = _chosen(options), list[str]()
+    errors, compare = list[str](), "compare" in options and options.compare
 
     def report(done: Solved) -> None:
         if done.error:
@@ -233,7 +247,7 @@ def _solve(options: argparse.Namespace) -> int:
             _tell(f"mlsysim: {done.name} {done.unfit}", wrong=True)
 
     with turns.job():
-        done = solve(names, report, compare=options.compare)
+        done = solve(names, report, compare=compare)
     if options.json:
         _print_json([{"name": d.name, "changed": d.changed, "error": d.error} for d in done])
     return int(bool(errors))
@@ -445,4 +459,4 @@ def _live(options: argparse.Namespace) -> int:
 
 
 # What writes or compares artifacts and pages.
-_MAKING = (_solve, _verify, _execute, _book, _live)
+_MAKING = (_solve, _settle, _verify, _execute, _book, _live)

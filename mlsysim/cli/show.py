@@ -39,7 +39,7 @@ def as_text(name: str, key: str = "") -> str:
     """The same for people."""
     artifact = read(name)
     stale = judge(name, read_lock()).reasons
-    lines = [f"STALE, run snakemake solve: {reason}" for reason in stale]
+    lines = [f"STALE, run snakemake artifacts: {reason}" for reason in stale]
     if not artifact.feasible:
         lines.append(f"INFEASIBLE: {artifact.feasibility}")
     lines += _value(artifact, artifact.resolve(key)) if key else _page(artifact)

@@ -121,7 +121,31 @@ HOMES = {
     "TrainingStepSweepScenario": "variation",
 }
 
-__all__ = ["HOMES", "KINDS"]
+# Those that publish rows as CSV beside the artifact, which the graph shows without loading a class.
+WITH_TABLE = frozenset(
+    {
+        "ActivationMemoryScenario",
+        "CollectiveTimesScenario",
+        "FleetReliabilityScenario",
+        "FleetScalingScenario",
+        "LayoutChoicesScenario",
+        "LayoutMapScenario",
+        "LayoutSearchScenario",
+        "MeasuredScalingScenario",
+        "MemoryByDepthScenario",
+        "NodeLinkSweepScenario",
+        "PeakUseScenario",
+        "PipelineBubbleScenario",
+        "PipelineScheduleScenario",
+        "PublishedStepTimesScenario",
+        "RestartTimesScenario",
+        "ShardedStateScenario",
+        "StageSplitScenario",
+        "TrainingStepSweepScenario",
+    }
+)
+
+__all__ = ["HOMES", "KINDS", "WITH_TABLE"]
 
 
 def __getattr__(name: str) -> Any:

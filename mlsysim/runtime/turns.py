@@ -20,22 +20,39 @@ BUILD = "MLSYSIM_BUILD"
 _HELD: dict[Path, int] = {}
 _SILENT = 2.0  # seconds of waiting before it is said for whom
 
-__all__ = ["BUILD", "at_work", "job", "wait_for_other_builds"]
+__all__ = ["BUILD", "at_work", "job", "quiet_since", "wait_for_other_builds"]
 
 
-def wait_for_other_builds() -> None:
+def quiet_since() -> int:
+    """When the last build of this folder began, in ns; 0 if one, or a job of one, is at work.
+
+    Nothing is waited for. If `wait_for_other_builds` gives the same later, no build came between.
+    """
+    for lock in (_lock("jobs"), _lock("build")):
+        held = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return 0
+        finally:
+            os.close(held)
+    return _lock("build").stat().st_mtime_ns
+
+
+def wait_for_other_builds() -> int:
     """Hold the build lock until this process ends, and see the last job of a killed build out.
 
     Jobs run on for a moment when the build that started them is killed; what they write is right
     for what they read, but it must not land on top of what a later build makes. What a wait is for
-    is said after two seconds.
+    is said after two seconds. Gives when the last build before this one began, as `quiet_since`.
     """
     lock = _lock("build")
     if lock in _HELD:
-        return
+        return lock.stat().st_mtime_ns
     # Never closed: held for the life of the process.
-    _HELD[lock] = _held(lock, fcntl.LOCK_EX, "another build in this folder")
-    os.close(_held(_lock("jobs"), fcntl.LOCK_EX, "what an ended build left at work"))
+    _HELD[lock], before = _held(lock, fcntl.LOCK_EX, "another build in this folder")
+    os.close(_held(_lock("jobs"), fcntl.LOCK_EX, "what an ended build left at work")[0])
+    return before
 
 
 def _leave_to_parent() -> None:
@@ -65,15 +82,15 @@ def job() -> Iterator[None]:
 @contextmanager
 def at_work() -> Iterator[None]:
     """Keep a build that starts now waiting until this process and its forks are gone."""
-    held = _held(_lock("jobs"), fcntl.LOCK_SH, "a build that begins")
+    held, _ = _held(_lock("jobs"), fcntl.LOCK_SH, "a build that begins")
     try:
         yield
     finally:
         os.close(held)
 
 
-def _held(lock: Path, kind: int, other: str) -> int:
-    """A descriptor that holds the lock, in which it says who holds it."""
+def _held(lock: Path, kind: int, other: str) -> tuple[int, int]:
+    """A descriptor that holds the lock, in which it says who holds it; when somebody last did."""
     held = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
     said_at = time.monotonic() + _SILENT
     while True:
@@ -86,12 +103,13 @@ def _held(lock: Path, kind: int, other: str) -> int:
                 fcntl.flock(held, kind)
                 break
             time.sleep(0.02)
+    before = lock.stat().st_mtime_ns
     with suppress(OSError):  # a full disk
         if kind == fcntl.LOCK_EX:
             os.ftruncate(held, 0)
         now = time.strftime("%Y-%m-%d %H:%M:%S")
         os.write(held, f"{os.getpid()} {now} {_command()}\n".encode())
-    return held
+    return held, before
 
 
 def _command() -> str:

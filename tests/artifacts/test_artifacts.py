@@ -258,7 +258,7 @@ def test_an_attribute_that_does_not_exist_is_refused_with_the_nearest() -> None:
 def test_reading_says_whether_a_name_is_wrong_or_its_artifact_is_not_there() -> None:
     with pytest.raises(UnknownName, match="did you mean 'DenseLLMReplica'"):
         read("DenseLLMReplika")
-    with pytest.raises(InputError, match="snakemake solve"):
+    with pytest.raises(InputError, match="snakemake artifacts"):
         read(REPLICA)
 
 
@@ -279,7 +279,7 @@ def test_reading_says_whether_a_name_is_wrong_or_its_artifact_is_not_there() -> 
 @pytest.mark.usefixtures("solved")
 def test_an_unreadable_artifact_is_refused_by_path(content: bytes) -> None:
     paths.artifact(REPLICA).write_bytes(content)
-    with pytest.raises(InputError, match=rf"results/scenarios/{REPLICA}\.json.*snakemake solve"):
+    with pytest.raises(InputError, match=rf"scenarios/{REPLICA}\.json.*snakemake artifacts"):
         read(REPLICA)
 
 
@@ -506,8 +506,8 @@ def test_a_damaged_lock_is_told_and_the_next_build_writes_it_as_a_clean_one(
     paths.lock().write_text("\n".join(DAMAGE[damage](before.splitlines())) + "\n", "utf-8")
     assert paths.lock().read_text("utf-8") != before
     assert run(solved, "status").stdout.startswith("stale: results/")
-    made = plan.plan(2, main=True)
-    solve([name for group in made.groups for name in group])
+    made = plan.plan()
+    solve([name for name, due in made.scenarios.items() if due])
     assert paths.lock().read_text("utf-8") == before
     assert not housekeeping()
 

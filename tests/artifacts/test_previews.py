@@ -49,7 +49,7 @@ def test_a_stale_artifact_says_so_and_a_new_one_shows_without_a_restart(notebook
     edit(notebook / f"scenarios/{STEP}.toml", EFFICIENCY, "value = 0.5")
     for shown in (repr(step), step._repr_html_(), repr(step.quote(TIME))):
         assert (
-            "STALE, run snakemake solve: inputs changed: local_efficiency: 0.696"
+            "STALE, run snakemake artifacts: inputs changed: local_efficiency: 0.696"
             in shown.replace("&gt;", ">")
         )
     assert not solve([STEP])[0].error
@@ -64,7 +64,7 @@ def test_changed_code_is_named(registry: Path) -> None:
     step = read(STEP)
     assert "STALE" not in repr(step)
     edit(registry.parents[1] / "solvers/memory.py", "inner = 4.0 * hidden", "inner = 5.0 * hidden")
-    assert "STALE, run snakemake solve: code changed: mlsysim.solvers.memory" in repr(step)
+    assert "STALE, run snakemake artifacts: code changed: mlsysim.solvers.memory" in repr(step)
     assert "code changed: mlsysim.solvers.memory" in repr(step.quote(TIME))
 
 
@@ -74,9 +74,9 @@ def test_an_artifact_that_is_gone_or_damaged_leaves_what_was_read(notebook: Path
     path = notebook / f"results/scenarios/{STEP}.json"
     path.write_text("{}", encoding="utf-8")
     assert str(step.quote(TIME)) == then
-    assert "STALE, run snakemake solve: artifact edited by hand" in repr(step)
+    assert "STALE, run snakemake artifacts: artifact edited by hand" in repr(step)
     path.unlink()
-    assert "STALE, run snakemake solve: artifact missing" in repr(step)
+    assert "STALE, run snakemake artifacts: artifact missing" in repr(step)
 
 
 def test_a_build_checks_nothing_again(notebook: Path, monkeypatch: pytest.MonkeyPatch) -> None:

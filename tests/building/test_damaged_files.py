@@ -64,7 +64,7 @@ COMMANDS: dict[str, Callable[[], object]] = {
     "list": lambda: main(["list"]),
     "show": lambda: main(["show", "DenseLLMReplica"]),
     "status": lambda: main(["status"]),
-    "plan": lambda: plan.plan(1, main=True),
+    "plan": lambda: plan.plan(),
     "check": lambda: main(["check"]),
     "solve": lambda: main(["solve", "DenseLLMReplica"]),
     "new scenario": lambda: main(["new", "scenario", "Wide", "--base", "DenseLLMReplica"]),

@@ -74,7 +74,7 @@ def test_an_edit_of_a_data_sheet_is_refused_until_what_follows_is_calibrated(
     h100 = fitted / "H100_SXM.toml"
     swap(h100, "3.35 TB/s", "3.2 TB/s")
     # The fit is stale, so a build solves it first, and what follows it is compared then.
-    first = plan.plan(2, main=True).first
+    first = plan.plan().first
     assert first == [FIT]
     assert main(["solve", "--compare", *first]) == 1
     said = capsys.readouterr().err.splitlines()
@@ -107,7 +107,7 @@ def test_an_edit_of_a_data_sheet_is_refused_until_what_follows_is_calibrated(
     assert capsys.readouterr().out == "every value is what it follows\n"
     assert not [done.error for done in solve(names("Scenarios"), compare=True) if done.error]
     assert stale() == []
-    assert plan.plan(2, main=True).first == []
+    assert plan.plan().first == []
 
 
 def test_a_scaled_value_follows_both_its_origin_and_its_scale(fitted: Path) -> None:
@@ -218,8 +218,8 @@ def test_a_registry_of_another_project_is_not_compared_with_scenarios_that_this_
 def test_a_build_of_what_agrees_loads_no_unit_library(solved: Path) -> None:
     assert solve(names("Scenarios"), compare=True)
     code = (
-        "import sys; from mlsysim.building.plan import plan; plan = plan(2, main=True); "
-        "assert plan.groups == [], plan; assert 'pint' not in sys.modules"
+        "import sys; from mlsysim.building.plan import plan; plan = plan(); "
+        "assert not plan.first, plan; assert 'pint' not in sys.modules"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=solved, capture_output=True, text=True, check=False
@@ -229,10 +229,10 @@ def test_a_build_of_what_agrees_loads_no_unit_library(solved: Path) -> None:
 
 def test_a_value_that_was_edited_is_told_by_the_first_job_of_a_build(fitted: Path) -> None:
     swap(fitted / "H200_SXM.toml", "value = 0.696", "value = 0.7")
-    made = plan.plan(2, main=True)
+    made = plan.plan()
     # Nothing that is solved rests on it, and still a build does not pass.
     assert len(made.first) == 1
-    assert made.groups == [made.first]
+    assert [name for name, stale in made.scenarios.items() if stale] == made.first
     told: list[Solved] = []
     solve(made.first, told.append, compare=True)
     assert "H200_SXM.toml:26: matrix_efficiency = 0.7, but" in told[0].error

@@ -276,7 +276,7 @@ def test_show_of_a_registry_refuses_what_does_not_exist_with_the_choices(
 def test_show_before_solve_says_what_to_run(say: Say) -> None:
     said = say("show", STEP)
     assert said.code == 1
-    assert said.err == f"mlsysim: {STEP} is not solved yet; run: snakemake solve\n"
+    assert said.err == f"mlsysim: {STEP} is not solved yet; run: snakemake artifacts\n"
 
 
 @pytest.mark.usefixtures("solved")

@@ -224,7 +224,7 @@ def test_a_name_that_cannot_be_used_is_refused_when_new_and_when_put_there_by_ha
     assert f"stale: {place}\n" in capsys.readouterr().out
     first = next(iter(naming.misnamed().values()))
     with pytest.raises(MlsysimError, match=re.escape(first)):
-        plan.plan(1, main=True)
+        plan.plan()
 
 
 def test_files_that_differ_in_case_alone_keep_their_artifacts(solved: Path) -> None:

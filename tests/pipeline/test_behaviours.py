@@ -175,7 +175,7 @@ def test_an_artifact_older_than_a_committed_input_is_noticed_on_a_fresh_clone(
     said = fresh.mlsysim("status").stdout
     assert "Hardware.A100_SXM_80GB.rates.bf16: 312.0 TFLOP/s -> 315.0 TFLOP/s" in said
     assert fresh.mlsysim("verify").returncode == 1
-    assert fresh.build("solve").solved == users(fresh, A100)
+    assert fresh.build("artifacts").solved == users(fresh, A100)
 
 
 @pytest.mark.parametrize("damage", ["edited", "deleted", "added"])
@@ -228,7 +228,7 @@ def test_a_stale_cache_of_a_module_is_not_what_solves(built: Clone) -> None:
     built.edit(MEMORY, HELD, HOLDS_MORE)
     os.utime(path, (1.5e9, 1.5e9))
     before = (built.path / artifact("DenseLLMPretrainingStep")).read_bytes()
-    built.build("solve")
+    built.build("artifacts")
     assert (built.path / artifact("DenseLLMPretrainingStep")).read_bytes() != before
 
 

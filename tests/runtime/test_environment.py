@@ -40,7 +40,7 @@ def test_without_docstrings_a_build_is_refused_and_numbers_can_be_read(solved: P
             check=False,
         )
 
-    told = python("from mlsysim.building import plan; plan.plan(1, main=True)").stderr
+    told = python("from mlsysim.building import plan; plan.plan()").stderr
     assert told.splitlines()[-1].endswith(REFUSED.removeprefix("mlsysim: ").strip())
     live = python("from mlsysim import Scenarios as S; print(S.DenseLLMReplica.replica_gpus)")
     assert (live.stdout, live.stderr) == ("64\n", "")

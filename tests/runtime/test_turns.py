@@ -172,3 +172,25 @@ def test_a_fork_keeps_no_build_waiting(place: Path, processes: list[subprocess.P
         assert not gone(fork)
     finally:
         os.kill(fork, signal.SIGKILL)
+
+
+def test_a_build_knows_whether_another_came_between_without_waiting_for_it(
+    place: Path, processes: list[subprocess.Popen[str]]
+) -> None:
+    ask = "from mlsysim.runtime import turns\nprint(turns.quiet_since())"
+
+    def quiet_since() -> str:
+        return start(place, "-c", ask).communicate(timeout=60)[0]
+
+    then = quiet_since()
+    assert int(then)
+    assert quiet_since() == then  # who only asks is no build
+    processes.append(start(place, "-c", HOLD))
+    assert processes[-1].stdout.readline() == "held\n"
+    assert quiet_since() == "0\n"
+    processes[-1].kill()
+    processes[-1].wait()
+    assert int(quiet_since()) > int(then)
+    again = f"{ask}\nprint(turns.wait_for_other_builds())"
+    first, second = start(place, "-c", again).communicate(timeout=60)[0].splitlines()
+    assert first == second

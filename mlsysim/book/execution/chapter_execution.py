@@ -17,11 +17,10 @@ from mlsysim import errors, files, paths
 from mlsysim.artifacts.code import check_imported
 from mlsysim.book.execution import _chapter_kernels
 from mlsysim.book.products.product_files import (
-    figure_files,
     on_disk,
     print_file,
     print_record,
-    table_files,
+    product_files,
 )
 from mlsysim.book.source import cells
 from mlsysim.book.source.cells import Cell, Uses, place
@@ -116,7 +115,10 @@ def run_cells(chapter: str) -> Ran:
     before = {path: path.read_bytes() for path in on_disk(chapter)}
     notebook, used = _run(chapter, sources)
     content = _content(chapter, notebook, sources)
-    made = [*_made(chapter, uses, before), *_remove(set(before) - set(_declared(uses)))]
+    made = [
+        *_made(chapter, uses, before),
+        *_remove(set(before) - set(product_files(uses.tables, uses.figures))),
+    ]
     check_imported()
     files.write(executed(chapter), content)
     return Ran(made, used)
@@ -238,16 +240,10 @@ def _content(chapter: str, notebook: Any, sources: list[Cell]) -> str:
     return str(nbformat.writes(notebook)) + "\n"  # type: ignore[no-untyped-call]
 
 
-def _declared(uses: Uses) -> list[Path]:
-    """The versioned files of the products that a chapter's cells name."""
-    tables = [path for name in uses.tables for path in table_files(name).values()]
-    return tables + [path for name in uses.figures for path in figure_files(name).values()]
-
-
 def _made(chapter: str, uses: Uses, before: dict[Path, bytes]) -> list[tuple[str, str]]:
     """What became of each declared file. Raises MlsysimError for one that no cell made."""
     made = []
-    for path in _declared(uses):
+    for path in product_files(uses.tables, uses.figures):
         if not path.is_file():
             name = f"{chapter}/{path.name.partition('.')[0]}"
             line = {**uses.tables, **uses.figures}[name]

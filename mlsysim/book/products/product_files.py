@@ -27,6 +27,7 @@ __all__ = [
     "on_disk",
     "print_file",
     "print_record",
+    "product_files",
     "table_files",
 ]
 
@@ -55,6 +56,12 @@ def table_files(name: str) -> dict[str, Path]:
 def figure_files(name: str) -> dict[str, Path]:
     """The versioned files of the figure `name` by ending: svg, and its plotted data as csv."""
     return {end: _path("figures", name, end) for end in ("svg", "csv")}
+
+
+def product_files(tables: Iterable[str], figures: Iterable[str]) -> list[Path]:
+    """The versioned files of tables and figures, by their names."""
+    found = [path for name in tables for path in table_files(name).values()]
+    return found + [path for name in figures for path in figure_files(name).values()]
 
 
 def print_file(name: str) -> Path:
