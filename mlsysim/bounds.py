@@ -6,10 +6,13 @@ minutes or all of the memory before anybody is told.
 
 from __future__ import annotations
 
-__all__ = ["CHAIN", "COMBINATIONS", "NAME", "NESTING", "TEXT", "TOML", "WRITTEN"]
+__all__ = ["CHAIN", "COMBINATIONS", "NAME", "NESTING", "PRODUCT", "TEXT", "TOML", "WRITTEN"]
 
-# Characters of a scenario's name: file systems allow 255 bytes, to which ends are added.
+# Characters of the name of a scenario or a chapter: file systems allow 255 bytes, to which ends are
+# added, and a line of the lock has 200 characters.
 NAME = 100
+# Characters of CHAPTER/NAME of a table or a figure, which has one such line.
+PRODUCT = 110
 # Characters of one text in a file, such as a source; the longest has some six hundred.
 TEXT = 4_000
 # Bytes of a TOML file; the longest has six thousand, and its parser is quadratic in places.

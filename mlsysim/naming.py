@@ -6,20 +6,23 @@ import keyword
 import os
 import re
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from mlsysim import bounds, paths
+from mlsysim import bounds, files, paths
 from mlsysim.errors import InputError, MlsysimError, UnknownName, nearest
 
 __all__ = [
     "alike",
     "exists",
     "folder",
+    "meant",
     "misnamed",
     "names",
     "no_name",
     "place_of",
+    "renamed",
     "stems",
     "unknown",
 ]
@@ -93,7 +96,23 @@ def unknown(collection: str, name: str) -> MlsysimError:
     if why := misnamed(collection).get(place):
         return InputError(f"{place}: {why}; rename it")
     what = "is no scenario" if collection == "Scenarios" else f"is not in {collection}"
-    return UnknownName(f"{name!r} {what}; {nearest(name, names(collection))}")
+    return UnknownName(f"{name!r} {what}; {meant(collection, name)}")
+
+
+def meant(collection: str, name: str, known: Iterable[str] | None = None) -> str:
+    """What may be meant by a name that nothing carries: its new name, or the nearest of `known`."""
+    if new := renamed(collection, name):
+        return f"it was renamed; write {new!r}"
+    return nearest(name, names(collection) if known is None else known)
+
+
+def renamed(collection: str, name: str) -> str:
+    """What is called otherwise since this edition, by `formerly` in its file; empty if nothing."""
+    for stem in names(collection):
+        with suppress(MlsysimError, FileNotFoundError):
+            if files.toml(folder(collection) / f"{stem}.toml").get("formerly") == name:
+                return stem
+    return ""
 
 
 def alike(collection: str, name: str) -> str:

@@ -19,9 +19,9 @@ from mlsysim.declarations.docstrings import equation_of, section_of, summary_of
 from mlsysim.declarations.documents import Document, cited_keys
 from mlsysim.declarations.fields import Declared
 from mlsysim.declarations.follows import told
-from mlsysim.declarations.outputs import Output, has_outputs, outputs
+from mlsysim.declarations.outputs import Output, has_outputs, meant, outputs
 from mlsysim.engine.scenario import Scenario
-from mlsysim.errors import InputError, MlsysimError, UnknownName, nearest
+from mlsysim.errors import InputError, MlsysimError, UnknownName
 from mlsysim.scalars import plain
 
 __all__ = ["artifact_texts", "content", "csv_text", "inputs"]
@@ -94,7 +94,7 @@ def _entry(thing: Declared, told: Document, key: str) -> dict[str, Any]:
     field, _, rest = key.partition(".")
     other = getattr(thing, field, None) if field in told.fields else None
     if not (rest and isinstance(other, Declared)):
-        raise UnknownName(f"{told.name} has no {key!r}; {nearest(key, known)}")
+        raise UnknownName(f"{told.name} has no {key!r}; {meant(key, known)}")
     return _entry(other, told.linked[told.fields[field]["value"]], rest)
 
 

@@ -9,6 +9,7 @@ from mlsysim.artifacts.printing import Spec, parse
 from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.declarations.documents import exists, names
 from mlsysim.errors import InputError, UnknownName, nearest
+from mlsysim.naming import meant, renamed
 
 __all__ = ["Printed", "Spec", "find", "parse", "printed", "printed_from", "unfit"]
 
@@ -51,10 +52,10 @@ def find(
 def _choices(name: str, short: Mapping[str, str]) -> str:
     """The chapter's own short names, then the scenario that is meant, or some that exist."""
     known = names("Scenarios")
-    meant = nearest(name, [*short, *known])
-    if not short:
-        return meant
-    listed = meant if meant.startswith("did") else nearest(name, known)
+    first = meant("Scenarios", name, [*short, *known])
+    if not short or renamed("Scenarios", name):
+        return first
+    listed = first if first.startswith("did") else nearest(name, known)
     return f"short names here: {', '.join(short)}; {listed}"
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from mlsysim import files, paths
 from mlsysim.artifacts import previews
 from mlsysim.artifacts.artifact_schema import VERSION, schema
+from mlsysim.artifacts.schema_versions import other_schema
 from mlsysim.canonical import loads
-from mlsysim.errors import InputError, MlsysimError, UnknownName, nearest
+from mlsysim.errors import InputError, MlsysimError, UnknownName
 from mlsysim.naming import exists, unknown
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ def _content(name: str) -> dict[str, Any]:
         content = loads(data)
     except ValueError:
         content = None
+    said = content.get("schema") if isinstance(content, dict) else None
+    if other := other_schema(said, VERSION):
+        raise InputError(f"{paths.shown(path)} is {other}")
     if not (isinstance(content, dict) and content.keys() >= set(schema()["required"])):
         content = {}
     if (content.get("schema"), content.get("name")) != (VERSION, name):
@@ -129,9 +133,12 @@ class Artifact:
             known = [
                 f"{said}.{each.removeprefix(begins)}" for each in known if each.startswith(begins)
             ]
-        raise UnknownName(
-            f"{self.name} has no {key!r}; {nearest(key, known or self.keys(), count=20)}"
-        )
+        from mlsysim.declarations.outputs import meant
+        from mlsysim.engine.scenario_types import KINDS
+
+        with suppress(KeyError, MlsysimError):  # of an artifact that other code made
+            KINDS[self.kind]  # declares, once it is loaded, what was renamed
+        raise UnknownName(f"{self.name} has no {key!r}; {meant(key, known or self.keys(), 20)}")
 
     def _follow(self, key: str) -> str:
         """`key` with each reference on its way replaced by the full name of what it refers to."""

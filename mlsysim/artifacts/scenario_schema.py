@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,11 @@ def schema() -> dict[str, Any]:
             "pattern": rf"^Scenarios\.{_NAME}$",
         },
         "title": {"description": "what it is, in a line", "type": "string", "pattern": r"\S"},
+        "formerly": {
+            "description": "the name that it had in the edition before, which is told this one",
+            "type": "string",
+            "pattern": rf"^{_NAME}$",
+        },
     }
     any_kind = {
         name: leaves[0] if len(leaves) == 1 else {"anyOf": leaves}
@@ -97,17 +103,21 @@ def schema() -> dict[str, Any]:
         "anyOf": [{"required": ["kind"]}, {"required": ["base"]}],
         "properties": headers | any_kind,
         "additionalProperties": False,
-        "allOf": [_of_kind(name, KINDS[name], declared) for name, declared in kinds.items()],
+        "allOf": [
+            _of_kind(name, KINDS[name], declared, headers) for name, declared in kinds.items()
+        ],
     }
 
 
-def _of_kind(name: str, cls: Any, declared: dict[str, Any]) -> dict[str, Any]:
+def _of_kind(
+    name: str, cls: Any, declared: dict[str, Any], headers: Iterable[str]
+) -> dict[str, Any]:
     """What holds for a file of this kind; with a base it need not give every field."""
     return {
         "if": {"required": ["kind"], "properties": {"kind": {"const": name}}},
         "then": {
             "description": summary_of(cls),
-            "properties": {"kind": True, "base": True, "title": True, **declared},
+            "properties": {**dict.fromkeys(headers, True), **declared},
             "additionalProperties": False,
             "if": {"not": {"required": ["base"]}},
             "then": {"required": list(declared)},

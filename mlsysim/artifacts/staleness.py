@@ -7,13 +7,26 @@ from typing import Any
 
 from mlsysim import files, paths
 from mlsysim.artifacts import artifact_schema, scenario_schema
-from mlsysim.artifacts.lock import Ingredients, Lock, faults, ingredients, read_lock
+from mlsysim.artifacts.artifact_schema import VERSION
+from mlsysim.artifacts.ingredients import INPUTS, Ingredients, ingredients, short
+from mlsysim.artifacts.lock import Lock, faults, read_lock
+from mlsysim.artifacts.schema_versions import other_schema
 from mlsysim.canonical import digest, loads
 from mlsysim.declarations.documents import Known, document, names
 from mlsysim.errors import MlsysimError
 from mlsysim.naming import stems
 
-__all__ = ["Verdict", "housekeeping", "judge", "orphans", "stale", "stale_schemas", "verdicts"]
+__all__ = [
+    "EDITED",
+    "MERGED",
+    "Verdict",
+    "housekeeping",
+    "judge",
+    "orphans",
+    "stale",
+    "stale_schemas",
+    "verdicts",
+]
 
 
 @dataclass(frozen=True)
@@ -79,40 +92,54 @@ def judge(name: str, lock: Lock, known: Known | None = None) -> Verdict:
 
 
 def _reasons(name: str, lock: Lock, made_from: Ingredients, found: bytes) -> list[str]:
-    certified = lock.scenarios.get(name, set())
-    if not certified:
+    lines, made = lock.lines("scenario", name), short(digest(found))
+    if not lines:
         return ["not in results/artifacts.lock"]
     reasons = []
-    if digest(found) not in {artifact for _, _, artifact in certified}:
-        reasons.append(f"artifact {_damage(found)}")
+    if made not in {line.made for line in lines}:
+        reasons.append(f"artifact {_damage(found, len(lines) > 1)}")
+    if made_from.digest in {line.ingredients for line in lines}:
+        return reasons or ["artifact made on one branch, from what another one changed"]
     # Of several lines, as a merge can leave them, the one that made what is found says most.
-    _inputs, code, _ = max(certified, key=lambda line: (line[2] == digest(found), line))
-    if made_from.inputs not in {each for each, _, _ in certified}:
+    changed = max(lines, key=lambda line: (line.made == made, line)).changed(made_from)
+    if INPUTS in changed or (not changed and _changed_inputs(name, found)):
         reasons.append("inputs changed" + _changed_inputs(name, found))
-    if made_from.code not in {each for _, each, _ in certified}:
-        reasons.append(
-            "code changed" + _changed_code(lock.code.get(code, {}), dict(made_from.parts))
-        )
+    if modules := [each for each in changed if each != INPUTS]:
+        reasons.append("code changed: " + ", ".join(modules))
     return reasons or ["made from other ingredients"]
 
 
-def _table_reasons(name: str, found: bytes) -> list[str]:
-    """Why the table beside a good artifact is not the one that the artifact was made with."""
-    told = loads(found).get("table", {})
+def _table_reasons(name: str, artifact: bytes) -> list[str]:
+    """Why the table beside a good artifact is not the one that the artifact was made with.
+
+    Its digest is looked for in the artifact, which is as `dumps` writes it: every build asks this
+    of every artifact, and to parse them takes a third of the time.
+    """
     data = files.read(paths.table(name))
-    if digest(data) == told.get("digest", digest(b"")):
+    told = f'"digest": "{digest(data)}"' if data else '"digest": "'
+    if (told.encode() in artifact) == bool(data):
         return []
     return [f"table {paths.shown(paths.table(name))} " + ("edited by hand" if data else "missing")]
 
 
-def _damage(found: bytes) -> str:
+def _damage(found: bytes, merged: bool) -> str:
+    """What became of an artifact that no line certifies; of one made on two branches, a merge."""
     if not found:
         return "empty"
+    if merged:
+        return MERGED
     try:
-        loads(found)
+        content = loads(found)
     except ValueError:
         return "truncated or unreadable"
-    return "edited by hand (its bytes are not those that were made)"
+    if isinstance(content, dict) and (other := other_schema(content.get("schema"), VERSION)):
+        return other
+    return EDITED
+
+
+# What became of a file that no line certifies, as `status` tells it of products too.
+EDITED = "edited by hand (its bytes are not those that were made)"
+MERGED = "merged from two branches, which no build has made"
 
 
 def _changed_inputs(name: str, found: bytes) -> str:
@@ -146,11 +173,6 @@ def _shown(leaf: dict[str, Any] | None, other: dict[str, Any] | None) -> str:
     if other and value == f"{other['value']} {other['unit']}".strip():
         return f"source {leaf['source']!r}"
     return value
-
-
-def _changed_code(then: dict[str, str], now: dict[str, str]) -> str:
-    changed = sorted(part for part in {*then, *now} if then.get(part) != now.get(part))
-    return ": " + ", ".join(changed) if then and changed else ""
 
 
 def orphans() -> list[str]:

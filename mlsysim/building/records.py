@@ -15,8 +15,11 @@ from typing import Any
 
 from mlsysim import files, paths
 from mlsysim.artifacts.code import closure, one_look
-from mlsysim.book.products.product_files import on_disk
+from mlsysim.artifacts.ingredients import pinned
+from mlsysim.artifacts.lock import Lock, certify, read_lock
 from mlsysim.book.source import cells
+from mlsysim.building import certificates
+from mlsysim.building.keys import chapter_key, digest_of, reads
 from mlsysim.canonical import digest, loads
 from mlsysim.declarations import drafts
 from mlsysim.errors import MlsysimError
@@ -52,62 +55,10 @@ def _record(chapter: str) -> Path:
     return paths.build() / "executed" / f"{chapter}.json"
 
 
-def _source(chapter: str) -> str:
-    return cells.source(chapter)
-
-
-def reads(chapter: str) -> list[str]:
-    """Scenarios that a chapter reads; none if its cells are not Python, which executing reports."""
-    with suppress(MlsysimError, SyntaxError):
-        return sorted(set(cells.uses(chapter, _source(chapter)).reads))
-    return []
-
-
-def _book_code() -> dict[str, str]:
-    """Digests of the modules that chapters run, and of the pinned versions of all tools."""
-    modules = closure(
-        "mlsysim.book",
-        "mlsysim.book.products.charts",
-        "mlsysim.book.products.tables",
-        "mlsysim.book.products.figures",
-        "mlsysim.book.execution.chapter_execution",
-        "mlsysim.book.execution._host",
-    )
-    found = {name: each.digest for name, each in modules.items()}
-    return found | {"requirements.lock": _pinned()}
-
-
-def _pinned() -> str:
-    """A digest of the pinned libraries, whatever is said about them in comments."""
-    path = paths.requirements()
-    lines = files.text(path).splitlines() if path.is_file() else []
-    return digest([" ".join(each.split()) for line in lines if (each := line.partition("#")[0])])
-
-
-def _digest_of(path: Path) -> str:
-    data = files.read(path)
-    return digest(data) if data or path.is_file() else "missing"
-
-
-def chapter_key(chapter: str) -> dict[str, str]:
-    """Digests of what executing a chapter depends on: code cells, artifacts read, code run.
-
-    What else its cells use is known once they have run.
-    """
-    sources = [cell.source for cell in cells.code_cells(_source(chapter))]
-    read = [paths.artifact(name) for name in reads(chapter)]
-    return {
-        "code cells": digest(sources),
-        **{paths.shown(path): _digest_of(path) for path in read},
-        **_book_code(),
-    }
-
-
-def _products(chapter: str) -> dict[str, str]:
-    """The digest of every table and figure file of a chapter, by path; figures for print too."""
-    made = on_disk(chapter)
-    made += sorted((paths.build() / "figures" / chapter).glob("*.pdf"))
-    return {path.relative_to(paths.root()).as_posix(): _digest_of(path) for path in made}
+def _printed(chapter: str) -> dict[str, str]:
+    """The digest of every figure of a chapter for print, by path."""
+    made = sorted((paths.build() / "figures" / chapter).glob("*.pdf"))
+    return {path.relative_to(paths.root()).as_posix(): digest_of(path) for path in made}
 
 
 def execute(
@@ -152,10 +103,11 @@ def record_chapter(chapter: str, key: dict[str, str], uses: used.Used) -> None:
     content = {
         "key": key,
         "used": uses,
-        "notebook": _digest_of(executed(chapter)),
-        "products": _products(chapter),
+        "notebook": digest_of(executed(chapter)),
+        "printed": _printed(chapter),
     }
     files.write(_record(chapter), json.dumps(content, indent=1) + "\n")
+    certify([certificates.of_chapter(chapter, key, uses)])
 
 
 def used_files() -> list[Path]:
@@ -167,11 +119,13 @@ def used_files() -> list[Path]:
     return [paths.root() / path for path in sorted(named | set(book_files.read()))]
 
 
-def chapter_reasons(chapter: str) -> list[str]:
+def chapter_reasons(chapter: str, lock: Lock | None = None) -> list[str]:
     """Why a chapter must be executed (again); empty if it is fresh."""
+    lock = lock or read_lock()
     record = _read_record(_record(chapter))
     if not record:
-        return ["not executed yet"]
+        made = certificates.product_reasons(chapter, lock) if _certified(chapter, lock) else []
+        return ["not executed yet", *made]
     try:
         key = chapter_key(chapter)
     except MlsysimError as error:
@@ -183,20 +137,20 @@ def chapter_reasons(chapter: str) -> list[str]:
         return ["executed by another version of this code"]
     if edited:
         reasons.append("changed: " + ", ".join(edited))
-    if record.get("notebook") != _digest_of(executed(chapter)):
+    if record.get("notebook") != digest_of(executed(chapter)):
         reasons.append(f"{paths.shown(executed(chapter))} missing or edited")
-    then, now = record.get("products", {}), _products(chapter)
-    return reasons + [
-        f"{path} {_damage(then.get(path), now.get(path))}"
-        for path in sorted({*then, *now})
-        if then.get(path) != now.get(path)
+    then, now = record.get("printed", {}), _printed(chapter)
+    reasons += [
+        f"{path} {'edited by hand' if path in now else 'missing'}"
+        for path in sorted(then)
+        if then[path] != now.get(path)
     ]
+    made = certificates.product_reasons(chapter, lock)
+    return reasons + [each for each in made if not (edited and each.startswith("changed: "))]
 
 
-def _damage(then: str | None, now: str | None) -> str:
-    if now is None:
-        return "missing"
-    return "edited by hand" if then else "made by no cell"
+def _certified(chapter: str, lock: Lock) -> bool:
+    return bool(lock.lines("chapter", chapter))
 
 
 def _read_record(path: Path) -> dict[str, Any]:
@@ -211,7 +165,7 @@ def _read_record(path: Path) -> dict[str, Any]:
 def page_key() -> str:
     """A digest of all that the page shows, whatever it names, and of the code that lays it out.
 
-    The records of quotes and claims are left out: building the page writes them.
+    The records of quotes and claims are left out: building the page writes and certifies them.
     """
     from mlsysim.book.pages import book_files
     from mlsysim.engine.scenario_types import HOMES
@@ -224,9 +178,9 @@ def page_key() -> str:
     )
     return digest(
         {
-            "files": {paths.shown(path): _digest_of(path) for path in book_files.known()},
+            "files": {paths.shown(path): digest_of(path) for path in book_files.known()},
             "code": [[name, each.digest] for name, each in modules.items()],
-            "requirements": _pinned(),
+            "requirements": pinned(),
             "drafts": drafts.drafts(),
         }
     )
@@ -236,8 +190,9 @@ def record_page(key: str) -> None:
     """Note that the page was built from what `key` stands for, taken before, and what it made."""
     from mlsysim.book.pages import book_files
 
-    content = {"key": key, "read": book_files.read(), "made": _made(), "quotes": _records()}
+    content = {"key": key, "read": book_files.read(), "made": _made()}
     files.write(paths.build() / "page.json", json.dumps(content) + "\n")
+    certify(certificates.of_records())
 
 
 def page_is_stale() -> bool:
@@ -249,7 +204,7 @@ def page_is_stale() -> bool:
         record.get("key") != page_key()
         or record.get("read") != book_files.read()
         or record.get("made") != _made()
-        or record.get("quotes") != _records()
+        or bool(certificates.record_reasons(read_lock()))
     )
 
 
@@ -261,11 +216,6 @@ def page_is_torn() -> bool:
         for made in (record.get("made", {}), _made())
     )
     return bool(record) and then != now
-
-
-def _records() -> list[str]:
-    """Digests of the records that building the page writes."""
-    return [_digest_of(path) for path in (paths.quotes(), paths.claims())]
 
 
 def _made() -> dict[str, int]:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from mlsysim import files, paths
 from mlsysim.artifacts import artifact_schema, scenario_schema
 from mlsysim.artifacts.code import check_unedited, remember
-from mlsysim.artifacts.lock import Ingredients, certify, ingredients
+from mlsysim.artifacts.ingredients import Ingredients, ingredients
+from mlsysim.artifacts.lock import Certificate, certify
 from mlsysim.artifacts.making import artifact_texts
 from mlsysim.artifacts.staleness import orphans
+from mlsysim.building import certificates
 from mlsysim.calibration.agreement import agree
 from mlsysim.calibration.differences import message, resting
 from mlsysim.calibration.following import Following
@@ -143,7 +145,11 @@ def _publish(made: Mapping[str, _Made]) -> None:
     files.write(artifact_schema.path(), artifact_schema.text())
     if editors:
         files.write(scenario_schema.path(), editors)
-    certify({name: (ready.made_from, digest(ready.text)) for name, ready in made.items()})
+    certify(
+        Certificate("scenario", name, ready.made_from, digest(ready.text))
+        for name, ready in made.items()
+    )
+    certificates.settle()
     remember()
 
 

@@ -9,6 +9,7 @@ from mlsysim import naming
 from mlsysim.artifacts import lock, staleness
 from mlsysim.artifacts.code import one_look
 from mlsysim.book.source import cells
+from mlsysim.building.certificates import record_reasons
 from mlsysim.building.records import chapter_reasons, page_is_stale, reads
 from mlsysim.calibration import agreement
 from mlsysim.runtime import environment
@@ -46,11 +47,15 @@ def status() -> list[dict[str, Any]]:
         {"what": path, "reasons": [f"{why}; rename it"]} for path, why in naming.misnamed().items()
     ]
     found += [{"what": "results/artifacts.lock", "reasons": [reason]} for reason in lock.faults()]
+    found_lock = lock.read_lock()
     for chapter in cells.chapters():
         reasons = [f"reads {name}, which is stale" for name in reads(chapter) if name in stale]
-        reasons += chapter_reasons(chapter)
+        reasons += chapter_reasons(chapter, found_lock)
         if reasons:
             found.append({"what": f"chapters/{chapter}.md", "reasons": reasons})
+    found += [
+        {"what": path, "reasons": reasons} for path, reasons in record_reasons(found_lock).items()
+    ]
     if page_is_stale():
         found.append(
             {"what": "build/book", "reasons": ["shows something else than the project holds"]}

@@ -8,7 +8,8 @@ from typing import Any
 
 from mlsysim import files, paths, units
 from mlsysim.artifacts.code import one_look
-from mlsysim.artifacts.lock import ingredients, read_lock
+from mlsysim.artifacts.ingredients import ingredients
+from mlsysim.artifacts.lock import read_lock
 from mlsysim.artifacts.reading import read
 from mlsysim.calibration import _trying
 from mlsysim.calibration._trying import Written

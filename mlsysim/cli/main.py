@@ -181,8 +181,8 @@ def _plain_title(told: Document) -> str:
 
 def _show(options: argparse.Namespace) -> int:
     from mlsysim.cli import show, show_registry
-    from mlsysim.errors import UnknownName, nearest
-    from mlsysim.naming import misnamed, names, unknown
+    from mlsysim.errors import UnknownName
+    from mlsysim.naming import meant, misnamed, names, unknown
 
     name, _, key = options.name.removeprefix("Scenarios.").partition(".")
     if name in show_registry.COLLECTIONS:
@@ -190,13 +190,13 @@ def _show(options: argparse.Namespace) -> int:
     elif name in names("Scenarios"):
         kind = show
     elif place := show_registry.place_of(name):
-        meant = f"{place}.{key}".rstrip(".")
-        raise UnknownName(f"{name!r} is no scenario; did you mean {meant!r}?")
+        full = f"{place}.{key}".rstrip(".")
+        raise UnknownName(f"{name!r} is no scenario; did you mean {full!r}?")
     elif f"scenarios/{name}.toml" in misnamed():
         raise unknown("Scenarios", name)
     else:
         known = [*names("Scenarios"), *show_registry.COLLECTIONS]
-        raise UnknownName(f"{name!r} is no scenario or registry; {nearest(name, known)}")
+        raise UnknownName(f"{name!r} is no scenario or registry; {meant('Scenarios', name, known)}")
     if options.json:
         _print_json(kind.as_data(name, key))
     else:
@@ -294,6 +294,7 @@ def _status(options: argparse.Namespace) -> int:
 
 def _verify(options: argparse.Namespace) -> int:
     from mlsysim.artifacts import staleness
+    from mlsysim.building import certificates
     from mlsysim.building.solving import Verified, verify
     from mlsysim.calibration import agreement
     from mlsysim.declarations.documents import names
@@ -312,6 +313,11 @@ def _verify(options: argparse.Namespace) -> int:
     findings += [
         {"name": path, "verdict": "different", "detail": ""} for path in staleness.stale_schemas()
     ]
+    products = [
+        {"name": path, "verdict": "different", "detail": "; ".join(reasons)}
+        for path, reasons in certificates.edited().items()
+    ]
+    findings += products
     differing = [
         {"name": each.follower.name, "verdict": "different", "detail": str(each)}
         for each in agreement.differences()
@@ -331,9 +337,12 @@ def _verify(options: argparse.Namespace) -> int:
         _tell("mlsysim: make values what they follow with: mlsysim calibrate", wrong=True)
     elif mendable and not options.json:
         chosen = [f["name"] for f in mendable if f in findings[: len(done)]]
-        named = " ".join(chosen) if len(chosen) == len(mendable) <= _NAMED else "--all"
+        named = " ".join(chosen) if len(chosen) <= _NAMED else "--all"
+        others = len(mendable) - len(chosen) - len(products)
         # A build goes by the lock, which may certify what is different here.
-        _tell(f"mlsysim: make them again with: mlsysim solve {named}", wrong=True)
+        steps = [f"mlsysim solve {'--all' if others else named}"] * bool(chosen or others)
+        steps += ["snakemake all"] * bool(products)
+        _tell(f"mlsysim: make them again with: {' && '.join(steps)}", wrong=True)
     return int(bool(wrong))
 
 

@@ -12,7 +12,7 @@ from mlsysim import bounds, files, paths
 from mlsysim.declarations.documents import Document, Known, document, names
 from mlsysim.declarations.follows import KEYS
 from mlsysim.errors import InputError, MlsysimError, UnknownName, nearest
-from mlsysim.naming import alike, no_name
+from mlsysim.naming import alike, meant, no_name
 
 __all__ = ["new_chapter", "new_scenario"]
 
@@ -38,7 +38,7 @@ def new_scenario(name: str, kind: str = "", base: str = "") -> Path:
         how = "exists already" if taken == name else f"differs from {taken}.toml in case alone"
         raise InputError(f"{paths.shown(path)} {how}")
     if base and base not in known:
-        raise UnknownName(f"base {base!r} is no scenario; {nearest(base, known)}")
+        raise UnknownName(f"base {base!r} is no scenario; {meant('Scenarios', base)}")
     if kind and kind not in KINDS:
         raise UnknownName(f"kind {kind!r} is no scenario class; {nearest(kind, KINDS)}")
     if kind and not base:

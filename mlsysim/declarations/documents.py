@@ -14,12 +14,12 @@ from mlsysim.declarations import follows
 from mlsysim.errors import InputError, UnknownName, nearest
 from mlsysim.naming import exists as exists
 from mlsysim.naming import folder as folder
+from mlsysim.naming import meant, no_name, place_of
 from mlsysim.naming import names as names
-from mlsysim.naming import no_name, place_of
 
 _REFERENCE = re.compile(r"(Scenarios|Hardware|Models|Fleets)\.(\w+)")
 _ASSUMPTION = "assumption:"
-_HEADERS = ("kind", "title", "base")
+_HEADERS = ("kind", "title", "base", "formerly")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,9 +116,7 @@ def _file(reference: str, trail: tuple[str, ...]) -> Path:
     path = folder(collection) / f"{name}.toml"
     if not os.path.lexists(path):
         said = f"{place_of(trail[-1])} refers to {reference}: " if trail else ""
-        raise UnknownName(
-            f"{said}{name!r} is not in {collection}; {nearest(name, names(collection))}"
-        )
+        raise UnknownName(f"{said}{name!r} is not in {collection}; {meant(collection, name)}")
     if why := no_name(name):
         raise InputError(f"{paths.shown(path)}: {name!r} is no name: {why}")
     return path
@@ -134,6 +132,10 @@ def _read_document(reference: str, trail: tuple[str, ...], known: Known) -> Docu
         if not isinstance(value, str) or not value.strip():
             raise InputError(f"{place}: {key} = {value!r}: expected a text")
         _check_length(value, f"{place}: {key}")
+    if old := headers.get("formerly"):
+        taken = f"{place_of(f'{collection}.{old}')} exists" if exists(collection, old) else ""
+        if why := no_name(old) or taken:
+            raise InputError(f"{place}: formerly = {old!r}: expected the name that it had; {why}")
     fields, linked, places, kind, depth = {}, {}, {}, headers.get("kind"), 0
     if "base" in headers:
         base_reference = headers["base"]

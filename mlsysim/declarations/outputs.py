@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar, overload
 
 from mlsysim import units
 from mlsysim.declarations.docstrings import equation_of, summary_of
-from mlsysim.errors import InputError, MlsysimError, UnitError
+from mlsysim.errors import InputError, MlsysimError, UnitError, nearest
 from mlsysim.scalars import plain
 
-__all__ = ["Output", "has_outputs", "output", "outputs"]
+__all__ = ["Output", "has_outputs", "meant", "output", "outputs"]
 
 T = TypeVar("T")
 
 # Units in which a whole number is a count and needs no quantity.
 _COUNTED = ("tok", "seq", "param")
 
+# The names that outputs had in the edition before, each with what they are called now.
+_FORMERLY: dict[str, set[str]] = {}
+
 
 class Output(Generic[T]):
     """A property, computed once per object, whose value is always in `unit`, as it is published.
 
-    Raises InputError or UnitError where it is declared, for a unit that is none and for a docstring
-    that does not say what is computed and by which equation.
+    Raises InputError or UnitError where it is declared, for a unit that is none, for a docstring
+    that does not say what is computed and by which equation, and for an old name that is no name.
     """
 
-    def __init__(self, compute: Callable[[Any], T], unit: str) -> None:
+    def __init__(self, compute: Callable[[Any], T], unit: str, formerly: str = "") -> None:
         self.compute = compute
         self.unit = unit
+        self.formerly = formerly
         self.__doc__ = compute.__doc__
         self.name = compute.__name__
         self._check_declaration()
@@ -39,6 +43,8 @@ class Output(Generic[T]):
             units.dimension(self.unit)
         except UnitError as error:
             raise UnitError(f"{place}: @output({self.unit!r}): {error}") from None
+        if self.formerly and not self.formerly.isidentifier():
+            raise InputError(f"{place}: formerly={self.formerly!r}: expected the name that it had")
         if sys.flags.optimize >= 2:  # Python has thrown the docstrings away; nothing is published
             return
         if not summary_of(self):
@@ -51,6 +57,8 @@ class Output(Generic[T]):
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
+        if self.formerly:
+            _FORMERLY.setdefault(self.formerly, set()).add(name)
 
     @overload
     def __get__(self, instance: None, owner: type) -> Output[T]: ...
@@ -93,11 +101,14 @@ class Output(Generic[T]):
             raise UnitError(f"{place}: {error}") from None
 
 
-def output(unit: str = "") -> Callable[[Callable[[Any], T]], Output[T]]:
-    """Declare a method as an output, published in `unit` (empty: a plain number or a word)."""
+def output(unit: str = "", *, formerly: str = "") -> Callable[[Callable[[Any], T]], Output[T]]:
+    """Declare a method as an output, published in `unit` (empty: a plain number or a word).
+
+    `formerly` is the name that it had in the edition before: who asks for that is told the new one.
+    """
 
     def declare(compute: Callable[[Any], T]) -> Output[T]:
-        return Output(compute, unit)
+        return Output(compute, unit, formerly)
 
     return declare
 
@@ -106,6 +117,20 @@ def outputs(cls: type) -> Iterator[Output[Any]]:
     """The outputs of a class, in the order they are written."""
     for base in reversed(cls.__mro__):
         yield from (member for member in vars(base).values() if isinstance(member, Output))
+
+
+def meant(key: str, known: Iterable[str], count: int = 5) -> str:
+    """What may be meant by a key that is none: its new name, or the nearest of those known.
+
+    New names are those that the classes declare which are loaded.
+    """
+    parts, known = key.split("."), list(known)
+    for number, part in enumerate(parts):
+        for new in sorted(_FORMERLY.get(part, ())):
+            now = ".".join((*parts[:number], new, *parts[number + 1 :]))
+            if now in known:
+                return f"it was renamed; write {now!r}"
+    return nearest(key, known, count=count)
 
 
 def has_outputs(thing: object) -> bool:

@@ -26,7 +26,7 @@ from mlsysim.canonical import digest
 from mlsysim.errors import MlsysimError
 from mlsysim.runtime import loaded
 
-__all__ = ["EVENT", "Used", "changed", "noted", "watch"]
+__all__ = ["EVENT", "Used", "changed", "noted", "now", "watch"]
 
 # What the package tells that a result rests on, with the path of a file.
 EVENT = "mlsysim.uses"
@@ -270,18 +270,21 @@ def _told(listed: list[str], wrote: dict[str, str]) -> str:
     return digest([each for each in listed if each not in wrote])
 
 
+def now(used: Used) -> Used:
+    """The same things as they are now."""
+    root, wrote = paths.root(), used.get("wrote", {})
+    return {
+        "files": {path: _digest_of(f"{root}/{path}") for path in used["files"]},
+        "folders": {path: _told(_listing(f"{root}/{path}"), wrote) for path in used["folders"]},
+        "patterns": {path: _told(_matches(f"{root}/{path}"), wrote) for path in used["patterns"]},
+    }
+
+
 def changed(used: Used) -> list[str]:
     """Which of these things are no longer what they were, as messages name them."""
-    root, wrote = paths.root(), used.get("wrote", {})
-    now = {
-        **{path: (_digest_of(f"{root}/{path}"), was) for path, was in used["files"].items()},
-        **{
-            f"{path}/": (_told(_listing(f"{root}/{path}"), wrote), was)
-            for path, was in used["folders"].items()
-        },
-        **{
-            path: (_told(_matches(f"{root}/{path}"), wrote), was)
-            for path, was in used["patterns"].items()
-        },
-    }
-    return [path for path, (found, was) in now.items() if found != was]
+    return [
+        f"{path}/" if kind == "folders" else path
+        for kind, found in now(used).items()
+        for path, what in found.items()
+        if used[kind][path] != what
+    ]

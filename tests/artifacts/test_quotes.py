@@ -14,6 +14,7 @@ from mlsysim import paths
 from mlsysim.artifacts.numbers import NBSP, format_number, with_unit
 from mlsysim.artifacts.quotes import printed
 from mlsysim.artifacts.reading import read
+from mlsysim.book.pages.page_records import read_pages
 from mlsysim.book.pages.page_sources import Page, pages, write_records
 from mlsysim.book.products.latex import in_math
 from mlsysim.book.source.scanner import scan
@@ -425,7 +426,7 @@ def test_results_that_do_not_fit_are_quoted_only_on_purpose(solved: Path) -> Non
 def test_the_record_holds_each_quote_in_order_without_lines_or_sentences(solved: Path) -> None:
     page = chapter(solved, "It takes {quote}`step.state_per_gpu as .1f`, {quote}`step.precision`.")
     assert write_records([page])
-    assert json.loads(paths.quotes().read_text(encoding="utf-8")) == {
+    assert read_pages(paths.quotes()) == {
         "01_x": [
             {
                 "key": "DenseLLMPretrainingStep.state_per_gpu",

@@ -17,6 +17,7 @@ from mlsysim.book.claims._condition_tokens import expanded
 from mlsysim.book.claims._conditions import keys, parse
 from mlsysim.book.claims._evaluation import Evaluation
 from mlsysim.book.claims.chapter_claims import examine, split
+from mlsysim.book.pages.page_records import read_pages
 from mlsysim.book.pages.page_sources import Page, write_records
 from mlsysim.book.source.scanner import scan
 from mlsysim.errors import InputError, MlsysimError, UnitError, UnknownName
@@ -372,7 +373,7 @@ def test_a_false_claim_is_told_with_line_phrase_condition_and_values(solved: Pat
 def test_the_record_holds_phrase_and_condition_and_no_value(solved: Path) -> None:
     page = chapter(solved, f"A {TRUE}.")
     assert write_records([page])
-    assert json.loads(paths.claims().read_text(encoding="utf-8")) == {
+    assert read_pages(paths.claims()) == {
         "01_x": [
             {
                 "claim": "more than a second",

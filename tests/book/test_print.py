@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 from docutils import nodes
 
+from mlsysim.book.pages.page_records import read_pages
 from mlsysim.book.site import printed_book
 from mlsysim.errors import MlsysimError
 from tests.conftest import REPOSITORY
@@ -101,7 +101,7 @@ def text(book: Path) -> str:
 
 @pytest.mark.print
 def test_the_printed_book_has_the_numbers_that_its_chapters_quote(text: str) -> None:
-    quotes = json.loads((REPOSITORY / "results" / "quotes.json").read_text("utf-8"))
+    quotes = read_pages(REPOSITORY / "results" / "quotes.json")
     assert len(quotes) > 7
     for chapter, found in quotes.items():
         for quote in found:

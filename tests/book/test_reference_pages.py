@@ -17,6 +17,7 @@ from markdown_it import MarkdownIt
 
 from mlsysim import paths
 from mlsysim.artifacts.reading import Artifact, read
+from mlsysim.book.pages.page_records import read_pages
 from mlsysim.book.products.markdown import block, code, escaped, in_cell, prose, value
 from mlsysim.book.reference import generated_pages
 from mlsysim.book.reference._class_examples import example_of
@@ -167,7 +168,7 @@ def test_a_class_without_an_example_shows_outputs_of_a_named_scenario() -> None:
 
 
 def test_the_index_of_numbers_lists_every_record_of_the_quotes() -> None:
-    page, content = pages()["reference/numbers"], json.loads(paths.quotes().read_text("utf-8"))
+    page, content = pages()["reference/numbers"], read_pages(paths.quotes())
     own = page.partition("\n## Printed in more")[0] + "".join(re.split(r"(?m)^(?=## )", page)[2:])
     assert content
     for chapter, quotes in content.items():

@@ -13,6 +13,7 @@ from mlsysim import paths
 from mlsysim.artifacts.reading import read
 from mlsysim.book import Code, save_table
 from mlsysim.book.execution.chapter_execution import execute
+from mlsysim.book.pages.page_records import read_pages
 from mlsysim.book.pages.page_sources import Page, write_records
 from mlsysim.book.products import table_quotes
 from mlsysim.book.products.table_quotes import TableQuote
@@ -132,7 +133,7 @@ def test_a_quoted_cell_is_a_button_where_its_number_stood(built: Path) -> None:
 
 
 def test_a_number_in_a_table_is_in_the_record_in_its_place_and_in_the_index(built: Path) -> None:
-    record = json.loads((built / "results/quotes.json").read_text(encoding="utf-8"))["01_small"]
+    record = read_pages(built / "results/quotes.json")["01_small"]
     assert [(each["key"], each["printed"], each.get("table")) for each in record] == [
         (DEPTH, "8", None),
         (DEPTH, "8", None),

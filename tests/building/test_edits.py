@@ -13,8 +13,12 @@ from pathlib import Path
 import pytest
 
 from mlsysim import paths
+from mlsysim.artifacts.ingredients import ingredients
+from mlsysim.artifacts.lock import Certificate, certify
 from mlsysim.building import records, status
 from mlsysim.building.solving import solve
+from mlsysim.canonical import digest
+from mlsysim.declarations.documents import document
 from mlsysim.errors import MlsysimError
 from mlsysim.runtime import environment
 from tests.conftest import Run
@@ -141,14 +145,12 @@ def test_lines_of_the_lock_for_other_machines_are_not_asked_for(root: Path) -> N
 
 def test_verify_advises_what_then_works(solved: Path, run: Run) -> None:
     # The lock certifies it, as a defect or a forged line could: a build would make nothing.
-    path, lock = paths.artifact(REPLICA), paths.lock()
-    from mlsysim.canonical import digest
-
+    path = paths.artifact(REPLICA)
     old = path.read_bytes()
     path.write_bytes(old.replace(b'"title": "', b'"title": "Another '))
     assert old != path.read_bytes()
-    text = lock.read_text(encoding="utf-8")
-    lock.write_text(text.replace(digest(old), digest(path.read_bytes())), encoding="utf-8")
+    made = ingredients(document(f"Scenarios.{REPLICA}"))
+    certify([Certificate("scenario", REPLICA, made, digest(path.read_bytes()))])
     told = run(solved, "verify")
     advice = re.search(r"make them again with: mlsysim (.*)", told.stderr)
     assert advice

@@ -113,6 +113,8 @@ REFUSED: dict[str, tuple[str, ...]] = {
     # Names.
     "name_unknown": ("'DGX_H100_1042'", "'DGX_H100_1024'"),
     "base_unknown": ("'DenseLLMPretrainingStp'", "'DenseLLMPretrainingStep'"),
+    "formerly_no_name": ("formerly = 'Old name'", "the name that it had"),
+    "formerly_in_use": ("formerly = 'DenseLLMReplica'", "scenarios/DenseLLMReplica.toml exists"),
     "base_not_a_scenario": ("base = 'Fleets.DGX_H100_1024'", "Scenarios.NAME"),
     "base_of_another_kind": ("'ReferenceTrainingStepScenario'", "SelfContainedReplicaScenario"),
     "base_in_a_circle": ("circle", "Scenarios.base_in_a_circle_too -> Scenarios.base_in_a_circle"),

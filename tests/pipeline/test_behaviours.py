@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import time
@@ -47,11 +48,10 @@ def users(clone: Clone, reference: str) -> list[str]:
 
 
 def made_with(clone: Clone, module: str) -> list[str]:
-    """Scenarios whose code, as the lock records it, holds a module."""
-    lines = (clone.path / "results/artifacts.lock").read_text().splitlines()
-    sets = {line.split()[1] for line in lines if line.startswith("code ") and f" {module}=" in line}
-    made = [line.split() for line in lines if line.startswith("scenario ")]
-    return sorted(name for _, name, _, code, _ in made if code.removeprefix("code=") in sets)
+    """Scenarios whose artifact is stale once this module is another."""
+    said = clone.mlsysim("status").stdout
+    told = re.findall(r"stale: results/scenarios/(\w+)\.json\n    code changed: (.*)", said)
+    return sorted(name for name, modules in told if module in modules.split(", "))
 
 
 def readers(clone: Clone, names: list[str]) -> list[str]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TypeVar
 
 from mlsysim import files, paths
@@ -14,6 +15,7 @@ from mlsysim.artifacts.quotes import Printed, printed, unfit
 from mlsysim.artifacts.reading import read
 from mlsysim.book.arithmetic.displayed_arithmetic import Equation, equations
 from mlsysim.book.claims.chapter_claims import Claim, examine, split
+from mlsysim.book.pages import page_records
 from mlsysim.book.pages._dollar_signs import check_dollars
 from mlsysim.book.pages._quote_context import check_around
 from mlsysim.book.products import latex, table_quotes
@@ -24,10 +26,17 @@ from mlsysim.book.source.front_matter import FrontMatter
 from mlsysim.book.source.product_uses import Product, products
 from mlsysim.book.source.scanner import Role, scan
 from mlsysim.book.source.shown_tables import Shown, shown
-from mlsysim.canonical import dumps
 from mlsysim.errors import InputError, MlsysimError
 
-__all__ = ["Page", "TableNumber", "page", "pages", "read_once", "write_records"]
+__all__ = [
+    "Page",
+    "TableNumber",
+    "page",
+    "pages",
+    "read_once",
+    "record_texts",
+    "write_records",
+]
 
 _KEPT: ContextVar[dict[str, Page] | None] = ContextVar("_KEPT", default=None)
 
@@ -269,12 +278,18 @@ def pages() -> list[Page]:
 
 
 def write_records(book: list[Page]) -> bool:
-    """Write the quotes and the claims of each page in order; False if both files were right.
+    """Write the quotes and the claims of each page in order; False if both files were right."""
+    done = [files.write(path, text) for path, text in record_texts(book).items()]
+    return any(done)
+
+
+def record_texts(book: list[Page]) -> dict[Path, str]:
+    """The records of quotes and claims by their path, of each page in order.
 
     results/quotes.json has neither lines nor sentences, so it changes only when a quote or what it
     prints does; a quote in a table is named with its table. results/claims.json has no values:
     those move with the artifacts, and a claim stays while it holds. Raises one MlsysimError for all
-    that is wrong in any page; nothing is written then.
+    that is wrong in any page.
     """
     quotes, claims = {}, {}
     wrong: list[str] = []
@@ -299,12 +314,7 @@ def write_records(book: list[Page]) -> bool:
             wrong.append(str(error))
     if wrong:
         raise MlsysimError("\n".join(dict.fromkeys(wrong)))
-    done = [
-        files.write(paths.quotes(), _record(quotes)),
-        files.write(paths.claims(), _record(claims)),
-    ]
-    return any(done)
-
-
-def _record(entries: dict[str, list[dict[str, str]]]) -> str:
-    return dumps({name: found for name, found in sorted(entries.items()) if found})
+    return {
+        paths.quotes(): page_records.text(quotes),
+        paths.claims(): page_records.text(claims),
+    }

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mlsysim import paths
+from mlsysim import bounds, paths
 from mlsysim.canonical import rounded
 from mlsysim.errors import InputError
 from mlsysim.scalars import plain
@@ -79,9 +79,10 @@ def _path(kind: str, name: str, end: str) -> Path:
 
 
 def _checked(name: str) -> str:
-    if not _NAME.fullmatch(name):
+    if not _NAME.fullmatch(name) or len(name) > bounds.PRODUCT:
         raise InputError(
-            f'{name!r} names no product; write "CHAPTER/NAME", such as "01_reference_step/ledger"'
+            f'{name!r} names no product; write "CHAPTER/NAME", such as "01_reference_step/ledger", '
+            f"of at most {bounds.PRODUCT} characters"
         )
     return name
 

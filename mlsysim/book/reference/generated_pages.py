@@ -6,16 +6,16 @@ reference/classes and reference/classes/KIND.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from mlsysim import files, paths
-from mlsysim.artifacts.lock import Ingredients, ingredients
+from mlsysim.artifacts.ingredients import Ingredients, ingredients
 from mlsysim.artifacts.reading import Artifact, read
 from mlsysim.book.check.scenario_texts import purpose, text
+from mlsysim.book.pages.page_records import read_pages
 from mlsysim.book.pages.page_sources import page
 from mlsysim.book.products.markdown import value
 from mlsysim.book.reference._class_pages import class_page
@@ -128,7 +128,7 @@ def pages() -> dict[str, str]:
 
 def records(artifacts: Mapping[str, Artifact]) -> list[Record]:
     """Every record of results/quotes.json, with the exact value of its key."""
-    content = json.loads(files.read(paths.quotes()) or b"{}")
+    content = read_pages(paths.quotes())
     order = [*cells.chapters(), *sorted(set(content) - set(cells.chapters()))]
     made = []
     for place in order:
@@ -153,7 +153,7 @@ def records(artifacts: Mapping[str, Artifact]) -> list[Record]:
 
 def quoted(page: str) -> list[tuple[str, str]]:
     """The key and the printed text of each quote of a page, in the order of its source."""
-    content = json.loads(files.read(paths.quotes()) or b"{}")
+    content = read_pages(paths.quotes())
     return [(each["key"], each["printed"]) for each in content.get(page, [])]
 
 
@@ -182,10 +182,10 @@ def _derivation(name: str) -> dict[str, Any]:
 
 
 def _digests(made: Ingredients, artifact: Artifact) -> dict[str, str]:
-    """The digests of an artifact, as results/artifacts.lock records them, and of its table."""
+    """The digests of what an artifact was made from, of itself and of its table."""
     digests = {
         "inputs, with their sources": made.inputs,
-        "code and libraries": made.code,
+        "code and libraries": digest(made.code),
         "artifact": digest(files.read(paths.artifact(artifact.name))),
     }
     if "table" in artifact.content:

@@ -9,7 +9,8 @@ from typing import Any
 
 from mlsysim.book.source.cells import place
 from mlsysim.declarations.documents import names
-from mlsysim.errors import InputError, nearest
+from mlsysim.errors import InputError
+from mlsysim.naming import meant
 
 __all__ = ["FrontMatter"]
 
@@ -106,7 +107,7 @@ class FrontMatter:
                     "scenario",
                 )
             if scenario not in known:
-                choices = nearest(str(scenario), known)
+                choices = meant("Scenarios", str(scenario), known)
                 raise self._wrong(line, f"{name}: {scenario!r} is no scenario; {choices}")
         return short
 
@@ -122,7 +123,7 @@ class FrontMatter:
             raise self._wrong(line, _OURS)
         for scenario in accepted:
             if scenario not in known:
-                choices = nearest(str(scenario), known)
+                choices = meant("Scenarios", str(scenario), known)
                 raise self._wrong(line, f"infeasible: {scenario!r} is no scenario; {choices}")
         return accepted
 
