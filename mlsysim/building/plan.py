@@ -80,6 +80,7 @@ class Plan:
             *(f"chapters/{chapter}.md" for chapter in self.chapters),
             *map(_artifact, self.scenarios),
             *self.made(self.chapters),
+            paths.shown(paths.lock()),
         ]
 
     def stale(self) -> Iterator[list[str]]:
