@@ -9,7 +9,7 @@ in_venv = PATH="$(CURDIR)/.venv/bin:$$PATH"
 # What these ask of Python is meant for other programs: docstrings are printed in the artifacts.
 unexport PYTHONOPTIMIZE PYTHONWARNINGS
 
-.PHONY: all live pdf test test-long test-browser chromium quick bench clean help
+.PHONY: all live pdf test test-long test-browser chromium test-cluster slurm slurmd quick bench clean help
 
 all: .venv/project.stamp ## make everything that is stale: artifacts, figures, tables, the book
 	$(in_venv) snakemake all --cores all
@@ -34,7 +34,7 @@ test: .venv/project.stamp ## lint, types, every artifact solved again, the whole
 	$(in_venv) mypy
 	$(in_venv) mlsysim verify
 	$(in_venv) mlsysim check
-	$(in_venv) pytest --numprocesses auto -m "not browser and not print"
+	$(in_venv) pytest --numprocesses auto -m "not browser and not print and not cluster"
 
 test-long: .venv/project.stamp ## every property with new examples: EXAMPLES=3000 for more than 600, SEED=1 to repeat
 	@seed=$(or $(SEED),$$(date +%s)); echo "The seed is $$seed: make test-long SEED=$$seed draws the same."; \
@@ -55,9 +55,21 @@ chromium:
 	  exit 1; \
 	fi
 
+test-cluster: all slurm slurmd ## the book through a Slurm of two nodes on this host, which ends with the test; as root it installs Debian's
+	$(in_venv) pytest -m cluster tests/cluster
+
+slurm: .venv/slurm.stamp ## Snakemake's executor for a Slurm cluster; profiles/slurm/README.md says how to use it
+
+slurmd:
+	@packages=$$($(in_venv) python tests/cluster/slurm.py --missing); \
+	if [ -n "$$packages" ] && [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	  apt-get update --quiet=2 && DEBIAN_FRONTEND=noninteractive \
+	    apt-get install --quiet=2 --yes --no-install-recommends $$packages; \
+	fi
+
 quick: .venv/project.stamp ## the tests that take milliseconds: all but those that execute chapters, lay out pages or start a process
 	$(in_venv) pytest --numprocesses auto --ignore tests/browser --ignore tests/pipeline \
-	  -m "not slow and not print"
+	  -m "not slow and not print and not cluster"
 
 bench: .venv/project.stamp ## start-up, no-op, solver and book times beside their goals
 	$(in_venv) python tests/bench.py
@@ -100,4 +112,10 @@ FORCE:
 	  --no-deps --no-build-isolation --editable . && \
 	rm -rf mlsysim.egg-info && \
 	.venv/bin/python -m compileall -q --invalidation-mode checked-hash mlsysim && \
+	touch $@
+
+# It slows every start of Snakemake by a fifth of a second, so who has no cluster does without.
+.venv/slurm.stamp: requirements-slurm.lock .venv/project.stamp
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $< && \
+	.venv/bin/python -m pip check --disable-pip-version-check && \
 	touch $@

@@ -135,7 +135,11 @@ rule lock:
 
 rule book:
     input:
-        made_from("build/book/index.html", artifacts(PLAN.scenarios) + PLAN.made(PLAN.chapters)),
+        made_from(
+            "build/book/index.html",
+            artifacts(PLAN.scenarios) + PLAN.made(PLAN.chapters),
+            after=["results/artifacts.lock"],
+        ),
     output:
         update("build/book/index.html"),
         update("results/quotes.json"),

@@ -5,19 +5,17 @@ What cannot be read is told by the file's name, in one line.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from mlsysim import bounds, paths
 from mlsysim.errors import InputError
 
-__all__ = ["exclusive", "read", "text", "toml", "unusable", "unwritten", "write"]
+__all__ = ["read", "text", "toml", "unusable", "unwritten", "write"]
 
 # A text or a comment in TOML, to its end or that of the line; and what can stand between two keys.
 _QUOTED = re.compile(r"""\"(?:[^"\\\n]|\\.)*"?|'[^'\n]*'?|#.*""")
@@ -36,7 +34,7 @@ def write(path: Path, content: str | bytes) -> bool:
             return False
     except OSError:
         pass
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial = path.with_name(f".{path.name}.{os.uname().nodename}.{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial.write_bytes(data)
@@ -114,12 +112,3 @@ def toml(path: Path) -> dict[str, Any]:
         raise unusable(path, f"not valid TOML: {error}") from None
     except ValueError as error:  # such as a whole number of thousands of digits
         raise unusable(path, f"not usable TOML: {error}") from None
-
-
-@contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Hold the lock file `path` while the block runs; the kernel frees a killed process's."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        yield

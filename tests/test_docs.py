@@ -13,7 +13,7 @@ import pytest
 from mlsysim.cli.main import parser
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = ("README.md", "CONTRIBUTING.md")
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "profiles/slurm/README.md")
 README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"```console\n\$ (mlsysim .*)\n((?:.*\n)*?)```", README)
 

@@ -80,6 +80,7 @@ class Plan:
             *(f"chapters/{chapter}.md" for chapter in self.chapters),
             *map(_artifact, self.scenarios),
             *self.made(self.chapters),
+            paths.shown(paths.lock()),
         ]
 
     def stale(self) -> Iterator[list[str]]:
@@ -181,13 +182,14 @@ class Run:
             "alone": any(each.startswith(("results/", "build/")) for each in arguments),
             "spread": workflow.resource_settings.nodes is not None,  # a cluster's jobs at a time
         }
-        self._quiet_since = turns.quiet_since()
-        os.environ[turns.BUILD] = "1"  # jobs of this build do not wait for it
         own = str(Path(sys.executable).parent)  # they run what runs this, whatever is installed
         os.environ["PATH"] = os.pathsep.join([own, os.environ.get("PATH", "")])
         if workflow.is_main_process:
+            self._quiet_since = turns.quiet_since()
+            os.environ[turns.BUILD] = "1"  # jobs of this build do not wait for it
             self.plan = plan(**self._how)
         else:  # a job of another machine, which its build has told what to do
+            os.environ[turns.BUILD] = turns.ELSEWHERE
             self.plan = _read(_told())
 
     def news(self, outputs: Iterable[str]) -> str:

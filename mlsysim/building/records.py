@@ -16,14 +16,14 @@ from typing import Any
 from mlsysim import files, paths
 from mlsysim.artifacts.code import closure, one_look
 from mlsysim.artifacts.ingredients import pinned
-from mlsysim.artifacts.lock import Lock, certify, read_lock
+from mlsysim.artifacts.lock import Lock, certify, gather, read_lock
 from mlsysim.book.source import cells
 from mlsysim.building import certificates
 from mlsysim.building.keys import chapter_key, digest_of, reads
 from mlsysim.canonical import digest, loads
 from mlsysim.declarations import drafts
 from mlsysim.errors import MlsysimError
-from mlsysim.runtime import environment, used
+from mlsysim.runtime import environment, turns, used
 
 __all__ = [
     "chapter_key",
@@ -193,6 +193,8 @@ def record_page(key: str) -> None:
     content = {"key": key, "read": book_files.read(), "made": _made()}
     files.write(paths.build() / "page.json", json.dumps(content) + "\n")
     certify(certificates.of_records())
+    if turns.elsewhere():
+        gather(lambda: not certificates.edited())
 
 
 def page_is_stale() -> bool:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from mlsysim import files, paths
-from mlsysim.artifacts import artifact_schema, scenario_schema
+from mlsysim.artifacts import artifact_schema, scenario_schema, staleness
 from mlsysim.artifacts.code import check_unedited, remember
 from mlsysim.artifacts.ingredients import Ingredients, ingredients
-from mlsysim.artifacts.lock import Certificate, certify
+from mlsysim.artifacts.lock import Certificate, certify, gather
 from mlsysim.artifacts.making import artifact_texts
 from mlsysim.artifacts.staleness import orphans
 from mlsysim.building import certificates
@@ -21,7 +21,7 @@ from mlsysim.canonical import digest, loads
 from mlsysim.declarations.documents import Document, document
 from mlsysim.engine.scenarios import scenario
 from mlsysim.errors import InputError, MlsysimError
-from mlsysim.runtime import environment
+from mlsysim.runtime import environment, turns
 
 __all__ = ["Solved", "Verified", "solve", "verify"]
 
@@ -90,6 +90,9 @@ def solve(
     whether one of these scenarios rests on it or not. All such values are reported first, as what
     became of a scenario without a name. Raises MlsysimError if a library is another than is pinned,
     or code was edited meanwhile; nothing is written then.
+
+    The rest is put in order beside: schemas, what no scenario makes, lines of the lock that a merge
+    left. Of the jobs that share a build on a cluster one does that, which is given no names.
     """
     names, done, made = list(names), list[Solved](), dict[str, _Made]()
     begun = {name: _begin(name) for name in names}
@@ -119,38 +122,46 @@ def solve(
             made[name] = _Made(made_from, text, table)
             unfit = "" if made_scenario.feasible else made_scenario.feasibility
             done.append(Solved(name, changed=made[name].differs(name), unfit=unfit))
-    _publish(made)
+    settles = not (names and turns.elsewhere())
+    _publish(made, settles)
     for solved in done:
         if not solved.error:
             report(solved)
     if compare and not differing and {*following.origins} <= {*made}:
         agree(following)
-    for path in orphans():
+    for path in orphans() if settles else ():
         (paths.root() / path).unlink()
         done.append(Solved(path, changed=True, removed=True))
         report(done[-1])
     return done
 
 
-def _publish(made: Mapping[str, _Made]) -> None:
-    """Write artifacts and schemas, and certify them. Raises MlsysimError if code was edited."""
+def _publish(made: Mapping[str, _Made], settles: bool) -> None:
+    """Write artifacts and certify them; with `settles` schemas too, and the lock put in order.
+
+    Raises MlsysimError if code was edited.
+    """
     code = [part for ready in made.values() for part in ready.made_from.modules]
     editors = ""
-    if scenario_schema.is_stale():
+    if settles and scenario_schema.is_stale():
         code += scenario_schema.made_from().items()
         editors = scenario_schema.text()
     check_unedited(code)
     for name, ready in made.items():
         ready.write(name)
-    files.write(artifact_schema.path(), artifact_schema.text())
+    if settles:
+        files.write(artifact_schema.path(), artifact_schema.text())
     if editors:
         files.write(scenario_schema.path(), editors)
     certify(
         Certificate("scenario", name, ready.made_from, digest(ready.text))
         for name, ready in made.items()
     )
-    certificates.settle()
-    remember()
+    if settles:
+        certificates.settle()
+        remember()
+    if settles and turns.elsewhere():
+        gather(lambda: not staleness.stale())
 
 
 def _begin(name: str) -> tuple[Document, Ingredients] | MlsysimError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shlex
@@ -9,18 +10,41 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from mlsysim import paths
 
-# Set by the Snakefile for the jobs that it starts.
+# Set by the Snakefile for the jobs that it starts, and what it is for those that a cluster runs.
 BUILD = "MLSYSIM_BUILD"
+ELSEWHERE = "elsewhere"
 
 # The build locks that this process holds.
 _HELD: dict[Path, int] = {}
 _SILENT = 2.0  # seconds of waiting before it is said for whom
 
-__all__ = ["BUILD", "at_work", "job", "quiet_since", "wait_for_other_builds"]
+# What file systems answer that know no locks, as those of some clusters.
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP}
+
+__all__ = [
+    "BUILD",
+    "ELSEWHERE",
+    "alone",
+    "at_work",
+    "elsewhere",
+    "job",
+    "quiet_since",
+    "wait_for_other_builds",
+]
+
+
+def elsewhere() -> bool:
+    """Whether this is a job that a cluster runs for a build: it locks no files and awaits nobody.
+
+    Locks cost much on a file system of several machines, where they work at all, and the cluster
+    ends jobs, not the kernel of the machine that the build runs on.
+    """
+    return os.environ.get(BUILD) == ELSEWHERE
 
 
 def quiet_since() -> int:
@@ -31,9 +55,8 @@ def quiet_since() -> int:
     for lock in (_lock("jobs"), _lock("build")):
         held = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return 0
+            if not _taken(held, fcntl.LOCK_EX):
+                return 0
         finally:
             os.close(held)
     return _lock("build").stat().st_mtime_ns
@@ -82,7 +105,23 @@ def job() -> Iterator[None]:
 @contextmanager
 def at_work() -> Iterator[None]:
     """Keep a build that starts now waiting until this process and its forks are gone."""
+    if elsewhere():
+        yield
+        return
     held, _ = _held(_lock("jobs"), fcntl.LOCK_SH, "a build that begins")
+    try:
+        yield
+    finally:
+        os.close(held)
+
+
+@contextmanager
+def alone(name: str) -> Iterator[None]:
+    """Have other processes of this machine wait that come to a block of this name."""
+    if elsewhere():
+        yield
+        return
+    held, _ = _held(_lock(name), fcntl.LOCK_EX, "another command")
     try:
         yield
     finally:
@@ -93,16 +132,12 @@ def _held(lock: Path, kind: int, other: str) -> tuple[int, int]:
     """A descriptor that holds the lock, in which it says who holds it; when somebody last did."""
     held = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
     said_at = time.monotonic() + _SILENT
-    while True:
-        try:
-            fcntl.flock(held, kind | fcntl.LOCK_NB)
+    while not _taken(held, kind):
+        if time.monotonic() >= said_at:
+            print(f"waiting for {other}{_holders(lock)}", file=sys.stderr, flush=True)
+            fcntl.flock(held, kind)
             break
-        except BlockingIOError:
-            if time.monotonic() >= said_at:
-                print(f"waiting for {other}{_holders(lock)}", file=sys.stderr, flush=True)
-                fcntl.flock(held, kind)
-                break
-            time.sleep(0.02)
+        time.sleep(0.02)
     before = lock.stat().st_mtime_ns
     with suppress(OSError):  # a full disk
         if kind == fcntl.LOCK_EX:
@@ -110,6 +145,25 @@ def _held(lock: Path, kind: int, other: str) -> tuple[int, int]:
         now = time.strftime("%Y-%m-%d %H:%M:%S")
         os.write(held, f"{os.getpid()} {now} {_command()}\n".encode())
     return held, before
+
+
+def _taken(held: int, kind: int) -> bool:
+    """Whether the lock is this process's now; without anybody's leave where there are no locks."""
+    try:
+        fcntl.flock(held, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        _tell_that_there_are_no_locks()
+    return True
+
+
+@cache
+def _tell_that_there_are_no_locks() -> None:
+    told = "this file system has no locks: see that one build runs at a time"
+    print(told, file=sys.stderr, flush=True)
 
 
 def _command() -> str:

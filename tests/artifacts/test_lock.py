@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from mlsysim import bounds, paths
-from mlsysim.artifacts.ingredients import Ingredients, ingredients, short
-from mlsysim.artifacts.lock import Certificate, Lock, certify, faults, read_lock, take
+from mlsysim.artifacts import lock as locks
+from mlsysim.artifacts.ingredients import Ingredients, short
+from mlsysim.artifacts.lock import Certificate, Lock, certify, faults, read_lock
 from mlsysim.artifacts.lock_lines import LONGEST
 from mlsysim.artifacts.reading import read
 from mlsysim.artifacts.staleness import judge, stale
@@ -21,8 +23,9 @@ from mlsysim.building.certificates import of_chapter, product_reasons
 from mlsysim.building.keys import chapter_key, versioned
 from mlsysim.building.solving import solve
 from mlsysim.canonical import digest
-from mlsysim.declarations.documents import document, names
+from mlsysim.declarations.documents import names
 from mlsysim.errors import InputError, MlsysimError
+from mlsysim.runtime import turns
 from tests.conftest import SCENARIOS, Run
 
 STEP = "DenseLLMPretrainingStep"
@@ -97,20 +100,34 @@ def test_lines_that_a_merge_leaves_beside_those_that_changed_are_settled(solved:
     assert faults() == []
 
 
-def test_what_jobs_certify_in_files_of_their_own_is_brought_into_the_lock_by_one(
-    solved: Path,
+def test_what_jobs_of_a_cluster_certify_in_files_of_their_own_one_brings_into_the_lock(
+    solved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right, found = paths.lock().read_text("utf-8"), []
-    for number, name in enumerate(SCENARIOS):
-        made = ingredients(document(f"Scenarios.{name}"))
-        found.append(solved / f"build/certified/{number}")
-        certificate = Certificate("scenario", name, made, digest(paths.artifact(name).read_bytes()))
-        certify([certificate], into=found[-1])
+    right = {path: path.read_bytes() for path in sorted((solved / "results").rglob("*.*"))}
+    shutil.rmtree(solved / "results")
+    monkeypatch.setenv(turns.BUILD, turns.ELSEWHERE)
+    monkeypatch.setattr("fcntl.flock", None)
+    for name in SCENARIOS:
+        assert stale() == [each for each in SCENARIOS if each >= name]
+        solve([name])
+    assert not paths.lock().exists()
+    assert faults() == ["lacks what jobs of a cluster certified; run: snakemake all"]
+    assert stale() == [], "it is in force at once"
+    with turns.job():
+        solve([])
+    assert {path: path.read_bytes() for path in sorted((solved / "results").rglob("*.*"))} == right
+    assert faults() == []
+
+
+@pytest.mark.usefixtures("solved")
+def test_the_job_that_brings_certificates_together_tells_of_those_that_never_came(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(turns.BUILD, turns.ELSEWHERE)
+    monkeypatch.setattr(locks, "_SECONDS", 0)
     paths.lock().unlink()
-    assert stale() == names("Scenarios")
-    take(found)
-    assert paths.lock().read_text("utf-8") == right
-    assert stale() == []
+    with pytest.raises(MlsysimError, match="did not all come to this node within 0 s"):
+        solve([])
 
 
 # Schemas.

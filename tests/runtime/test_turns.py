@@ -194,3 +194,21 @@ def test_a_build_knows_whether_another_came_between_without_waiting_for_it(
     again = f"{ask}\nprint(turns.wait_for_other_builds())"
     first, second = start(place, "-c", again).communicate(timeout=60)[0].splitlines()
     assert first == second
+
+
+def test_where_a_file_system_has_no_locks_that_is_said_once_and_nothing_waits(
+    place: Path,
+) -> None:
+    refused = "import errno, fcntl\ndef flock(*_):\n    raise OSError(errno.ENOLCK, 'no locks')\n"
+    work = "with turns.job():\n    print(turns.quiet_since() > 0)\n"
+    run = start(place, "-c", f"{refused}fcntl.flock = flock\n{LEFT}{work}")
+    said, told = run.communicate(timeout=60)
+    assert said == "True\n"
+    assert told == "this file system has no locks: see that one build runs at a time\n"
+
+
+def test_a_job_of_a_cluster_locks_no_file_and_waits_for_nobody(place: Path) -> None:
+    work = "os.environ[turns.BUILD] = turns.ELSEWHERE\nwith turns.job():\n    print(end='done')\n"
+    run = start(place, "-c", f"import fcntl\nfcntl.flock = None\n{LEFT}{work}")
+    assert run.communicate(timeout=60) == ("done", "")
+    assert not (place / "build").exists()

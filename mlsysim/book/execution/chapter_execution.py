@@ -189,7 +189,7 @@ def _environment() -> dict[str, str]:
     return {
         **os.environ,
         "MLSYSIM_ROOT": str(paths.root()),
-        turns.BUILD: "1",  # it reads what is fresh
+        turns.BUILD: os.environ.get(turns.BUILD, "1"),  # it reads what is fresh
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",  # what a kernel sets by itself
         # A process with threads should not be forked, and chapters run side by side anyway.
         "OMP_NUM_THREADS": "1",
