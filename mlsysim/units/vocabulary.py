@@ -35,8 +35,12 @@ __all__ = [
 class _ExactRegistry(pint.UnitRegistry[Any]):
     """Unit factors are ratios of integers, so a conversion rounds once, to the nearest float."""
 
-    def _convert(self, value: Any, src: Any, dst: Any, *args: Any, **kwargs: Any) -> Any:
-        factor: Any = super()._convert(Fraction(1), src, dst, *args, **kwargs)
+    def convert(self, value: Any, src: Any, dst: Any, inplace: bool = False, **given: Any) -> Any:
+        """`value` in the unit `src` expressed in the unit `dst`."""
+        one = Fraction(1)
+        factor: Any = super().convert(one, src, dst, inplace, **given)
+        if factor is one:  # the units are the same
+            return value
         if isinstance(value, Fraction):
             return value * factor
         if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -217,8 +221,7 @@ def unit_text(what: Any) -> str:
     >>> unit_text(quantity("3.35 TB/s"))
     'TB/s'
     """
-    units = getattr(what, "units", what)
-    powers = dict(units._units)
+    powers = dict((what if is_quantity(what) else 1 * what).unit_items())
     top = [_power(name, p) for name, p in powers.items() if p > 0]
     below = [_power(name, -p) for name, p in powers.items() if p < 0]
     return "/".join(["*".join(top) or "1", *below]) if powers else ""

@@ -231,7 +231,7 @@ def test_a_metre_is_a_thousand_million_nanometres() -> None:
 
 
 def test_every_way_to_convert_a_quantity_goes_through_the_one_exact_conversion() -> None:
-    # units.py overrides a private method of pint; if pint stops calling it, this shows where.
+    # The registry overrides how pint converts; if pint stops calling that, this shows where.
     metre, nanometres = quantity("1 m"), units.unit("nm")
     in_place = quantity("1 m")
     in_place.ito(nanometres)
