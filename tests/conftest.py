@@ -25,7 +25,7 @@ from mlsysim.declarations.fields import Declared
 from mlsysim.runtime.turns import BUILD
 
 # Run as scripts by `make bench`; as modules they would not find each other.
-collect_ignore = ["bench.py", "bench_book.py"]
+collect_ignore = ["bench.py", "bench_book.py", "bench_many.py"]
 
 # Hypothesis draws one value in twenty from the constants of the local modules that are imported, so
 # what else runs in the process would choose the examples. It draws from its own list alone.
