@@ -18,9 +18,6 @@ T = TypeVar("T")
 # Units in which a whole number is a count and needs no quantity.
 _COUNTED = ("tok", "seq", "param")
 
-# The names that outputs had in the edition before, each with what they are called now.
-_FORMERLY: dict[str, set[str]] = {}
-
 
 class Output(Generic[T]):
     """A property, computed once per object, whose value is always in `unit`, as it is published.
@@ -57,8 +54,6 @@ class Output(Generic[T]):
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
-        if self.formerly:
-            _FORMERLY.setdefault(self.formerly, set()).add(name)
 
     @overload
     def __get__(self, instance: None, owner: type) -> Output[T]: ...
@@ -126,7 +121,7 @@ def meant(key: str, known: Iterable[str], count: int = 5) -> str:
     """
     parts, known = key.split("."), list(known)
     for number, part in enumerate(parts):
-        for new in sorted(_FORMERLY.get(part, ())):
+        for new in sorted(_renamed(part)):
             now = ".".join((*parts[:number], new, *parts[number + 1 :]))
             if now in known:
                 return f"it was renamed; write {now!r}"
@@ -136,3 +131,15 @@ def meant(key: str, known: Iterable[str], count: int = 5) -> str:
 def has_outputs(thing: object) -> bool:
     """Whether a thing has outputs of its own, under whose names it is published."""
     return any(outputs(type(thing)))
+
+
+def _renamed(old: str) -> set[str]:
+    """What outputs of the classes that are loaded are called, whose name this was."""
+    classes = (each for module in [*sys.modules.values()] for each in [*vars(module).values()])
+    members = (vars(each).values() for each in classes if isinstance(each, type))
+    return {
+        member.name
+        for each in members
+        for member in each
+        if isinstance(member, Output) and member.formerly == old
+    }

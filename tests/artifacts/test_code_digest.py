@@ -25,12 +25,8 @@ KINDS = [*scenario_types.HOMES]
 EXACT = ("fsum", "sqrt", "isqrt", "nextafter", "isfinite", "inf")
 TRAINING = Path("engine", "scenario_definitions", "training.py")
 STEP = "ReferenceTrainingStepScenario"
-# Their tables print the message of a layout that cannot be; the last one shares a module with one
-# of them, and what declares an output may register an old name, so both classes count.
-TELLING = {
-    *("FleetScalingScenario", "ShardedStateScenario", "TrainingStepSweepScenario"),
-    "MemoryByDepthScenario",
-}
+# Their tables print the message of a layout that cannot be.
+TELLING = {"FleetScalingScenario", "ShardedStateScenario", "TrainingStepSweepScenario"}
 SOLVERS = sorted(paths.PACKAGE.joinpath("solvers").glob("*.py"))
 
 # Pint and what it imports, all of it pure Python.
