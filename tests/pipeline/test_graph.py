@@ -109,14 +109,14 @@ def test_what_is_asked_for_by_name_is_made_alone_and_the_same_bytes_execute_no_c
     built.edit(MEMORY, HELD, HELD.replace("4.0", "2.0 * 2.0"))  # another code, the same numbers
     stale = made_with(built, "mlsysim.solvers.memory")
     assert len(stale) > 4  # so many that a build batches them
-    build = built.build(artifact("DenseLLMReplica"))
-    assert (build.solved, build.executed, build.page) == (["DenseLLMReplica"], [], False)
+    build = built.build(artifact(STEP))
+    assert (build.solved, build.executed, build.page) == ([STEP], [], False)
     (built.path / f"results/tables/{OTHER}/step.md").unlink()
     build = built.build(f"results/tables/{OTHER}/step.md")
     assert build.solved == ["DenseLLMPretrainingStepA100"]
     assert (build.executed, build.page) == ([OTHER], False)
     build = built.build()
-    assert build.solved == sorted({*stale} - {"DenseLLMReplica", "DenseLLMPretrainingStepA100"})
+    assert build.solved == sorted({*stale} - {STEP, "DenseLLMPretrainingStepA100"})
     assert build.executed == []
     table = built.path / "results/scenarios/PublishedStepTimes.csv"
     before = table.read_bytes()
