@@ -18,7 +18,8 @@ from mlsysim.declarations.docstrings import equation_of, section_of, summary_of
 from mlsysim.declarations.documents import Document, cited_keys
 from mlsysim.declarations.fields import Declared
 from mlsysim.declarations.follows import told
-from mlsysim.declarations.outputs import Output, has_outputs, meant, outputs
+from mlsysim.declarations.outputs import Output, has_outputs, outputs
+from mlsysim.declarations.renamed import meant
 from mlsysim.engine.scenario import Scenario
 from mlsysim.errors import InputError, MlsysimError, UnknownName
 

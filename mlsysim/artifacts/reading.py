@@ -133,7 +133,7 @@ class Artifact:
             known = [
                 f"{said}.{each.removeprefix(begins)}" for each in known if each.startswith(begins)
             ]
-        from mlsysim.declarations.outputs import meant
+        from mlsysim.declarations.renamed import meant
         from mlsysim.engine.scenario_types import KINDS
 
         with suppress(KeyError, MlsysimError):  # of an artifact that other code made

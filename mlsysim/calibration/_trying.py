@@ -12,7 +12,8 @@ from mlsysim import units
 from mlsysim.canonical import rounded
 from mlsysim.declarations.documents import Document, document
 from mlsysim.declarations.follows import leaves
-from mlsysim.declarations.outputs import meant, outputs
+from mlsysim.declarations.outputs import outputs
+from mlsysim.declarations.renamed import meant
 from mlsysim.engine.scenario_types import KINDS as SCENARIOS
 from mlsysim.errors import InputError, UnitError, UnknownName
 from mlsysim.registry.types import KINDS as ENTRIES

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar, overload
 
 from mlsysim import units
 from mlsysim.declarations.docstrings import equation_of, summary_of
-from mlsysim.errors import InputError, MlsysimError, UnitError, nearest
+from mlsysim.errors import InputError, MlsysimError, UnitError
 from mlsysim.scalars import plain
 
-__all__ = ["Output", "has_outputs", "meant", "output", "outputs"]
+__all__ = ["Output", "has_outputs", "output", "outputs"]
 
 T = TypeVar("T")
 
@@ -114,32 +114,6 @@ def outputs(cls: type) -> Iterator[Output[Any]]:
         yield from (member for member in vars(base).values() if isinstance(member, Output))
 
 
-def meant(key: str, known: Iterable[str], count: int = 5) -> str:
-    """What may be meant by a key that is none: its new name, or the nearest of those known.
-
-    New names are those that the classes declare which are loaded.
-    """
-    parts, known = key.split("."), list(known)
-    for number, part in enumerate(parts):
-        for new in sorted(_renamed(part)):
-            now = ".".join((*parts[:number], new, *parts[number + 1 :]))
-            if now in known:
-                return f"it was renamed; write {now!r}"
-    return nearest(key, known, count=count)
-
-
 def has_outputs(thing: object) -> bool:
     """Whether a thing has outputs of its own, under whose names it is published."""
     return any(outputs(type(thing)))
-
-
-def _renamed(old: str) -> set[str]:
-    """What outputs of the classes that are loaded are called, whose name this was."""
-    classes = (each for module in [*sys.modules.values()] for each in [*vars(module).values()])
-    members = (vars(each).values() for each in classes if isinstance(each, type))
-    return {
-        member.name
-        for each in members
-        for member in each
-        if isinstance(member, Output) and member.formerly == old
-    }
