@@ -18,8 +18,7 @@ from mlsysim.declarations.docstrings import equation_of, section_of, summary_of
 from mlsysim.declarations.documents import Document, cited_keys
 from mlsysim.declarations.fields import Declared
 from mlsysim.declarations.follows import told
-from mlsysim.declarations.outputs import Output, has_outputs, outputs
-from mlsysim.declarations.renamed import meant
+from mlsysim.declarations.outputs import Output, has_outputs, meant, outputs
 from mlsysim.engine.scenario import Scenario
 from mlsysim.errors import InputError, MlsysimError, UnknownName
 
@@ -81,8 +80,16 @@ def _entry(thing: Declared, told: Document, key: str) -> dict[str, Any]:
     field, _, rest = key.partition(".")
     other = getattr(thing, field, None) if field in told.fields else None
     if not (rest and isinstance(other, Declared)):
-        raise UnknownName(f"{told.name} has no {key!r}; {meant(key, known)}")
+        raise UnknownName(f"{told.name} has no {key!r}; {meant(key, known, _declared(thing))}")
     return _entry(other, told.linked[told.fields[field]["value"]], rest)
+
+
+def _declared(thing: object) -> Iterator[Output[Any]]:
+    """The outputs of a thing, and of those of its values that have some."""
+    for each in outputs(type(thing)):
+        yield each
+        if has_outputs(value := getattr(thing, each.name)):
+            yield from _declared(value)
 
 
 def inputs(scenario: Declared, document: Document) -> dict[str, dict[str, Any]]:

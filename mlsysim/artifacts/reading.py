@@ -133,12 +133,15 @@ class Artifact:
             known = [
                 f"{said}.{each.removeprefix(begins)}" for each in known if each.startswith(begins)
             ]
-        from mlsysim.declarations.renamed import meant
+        from mlsysim.declarations.outputs import meant
+        from mlsysim.declarations.renamed import loaded_outputs
         from mlsysim.engine.scenario_types import KINDS
 
         with suppress(KeyError, MlsysimError):  # of an artifact that other code made
             KINDS[self.kind]  # declares, once it is loaded, what was renamed
-        raise UnknownName(f"{self.name} has no {key!r}; {meant(key, known or self.keys(), 20)}")
+        raise UnknownName(
+            f"{self.name} has no {key!r}; {meant(key, known or self.keys(), loaded_outputs(), 20)}"
+        )
 
     def _follow(self, key: str) -> str:
         """`key` with each reference on its way replaced by the full name of what it refers to."""

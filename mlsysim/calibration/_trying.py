@@ -12,8 +12,8 @@ from mlsysim import units
 from mlsysim.canonical import rounded
 from mlsysim.declarations.documents import Document, document
 from mlsysim.declarations.follows import leaves
-from mlsysim.declarations.outputs import outputs
-from mlsysim.declarations.renamed import meant
+from mlsysim.declarations.outputs import meant, outputs
+from mlsysim.declarations.renamed import loaded_outputs
 from mlsysim.engine.scenario_types import KINDS as SCENARIOS
 from mlsysim.errors import InputError, UnitError, UnknownName
 from mlsysim.registry.types import KINDS as ENTRIES
@@ -60,7 +60,7 @@ def output(thing: Any, key: str) -> tuple[Any, str]:
             thing = thing[part]
         else:
             known = declared or (thing if isinstance(thing, Mapping) else {})
-            raise UnknownName(f"{name} has no {key!r}; {meant(part, known)}")
+            raise UnknownName(f"{name} has no {key!r}; {meant(part, known, loaded_outputs())}")
     if isinstance(thing, units.Quantity):
         thing = thing.to(units.unit(unit)).magnitude if unit else thing.to("").magnitude
     if not isinstance(thing, (int, float, str)):

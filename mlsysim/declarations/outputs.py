@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar, overload
 
 from mlsysim import units
 from mlsysim.declarations.docstrings import equation_of, summary_of
-from mlsysim.errors import InputError, MlsysimError, UnitError
+from mlsysim.errors import InputError, MlsysimError, UnitError, nearest
 from mlsysim.scalars import plain
 
-__all__ = ["Output", "has_outputs", "output", "outputs"]
+__all__ = ["Output", "has_outputs", "meant", "output", "outputs"]
 
 T = TypeVar("T")
 
@@ -112,6 +112,20 @@ def outputs(cls: type) -> Iterator[Output[Any]]:
     """The outputs of a class, in the order they are written."""
     for base in reversed(cls.__mro__):
         yield from (member for member in vars(base).values() if isinstance(member, Output))
+
+
+def meant(key: str, known: Iterable[str], declared: Iterable[Output[Any]], count: int = 5) -> str:
+    """What may be meant by a key that is none: its new name, or the nearest of those known.
+
+    `declared` are the outputs of which one may have had that name.
+    """
+    parts, known, declared = key.split("."), list(known), list(declared)
+    for number, part in enumerate(parts):
+        for new in sorted({each.name for each in declared if each.formerly == part}):
+            now = ".".join((*parts[:number], new, *parts[number + 1 :]))
+            if now in known:
+                return f"it was renamed; write {now!r}"
+    return nearest(key, known, count=count)
 
 
 def has_outputs(thing: object) -> bool:
