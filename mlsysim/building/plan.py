@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -20,6 +20,7 @@ from typing import Any
 from mlsysim import files, naming, paths
 from mlsysim.artifacts import staleness
 from mlsysim.artifacts.code import one_look, remember
+from mlsysim.artifacts.lock import Lock, read_lock
 from mlsysim.book.products.product_files import product_files
 from mlsysim.book.source import cells
 from mlsysim.building.records import chapter_reasons, executed, page, page_is_stale
@@ -109,7 +110,8 @@ def plan(*, alone: bool = False, spread: bool = False) -> Plan:
     stale = list(dict.fromkeys([*first, *stale]))
     due = {*stale}
     scenarios = {name: name in due for name in documents.names("Scenarios")}
-    chapters = {chapter: _chapter(chapter, due) for chapter in cells.chapters()}
+    certified = read_lock()
+    chapters = {each: _chapter(each, scenarios, certified) for each in cells.chapters()}
     rest = [name for name in stale if name not in first]
     made = Plan(
         scenarios=scenarios,
@@ -131,16 +133,17 @@ def _has_table(name: str, known: documents.Known) -> bool:
     return told.kind in WITH_TABLE if told else paths.table(name).is_file()
 
 
-def _chapter(chapter: str, stale: set[str]) -> Chapter:
-    notebook, known = paths.shown(executed(chapter)), {*documents.names("Scenarios")}
+def _chapter(chapter: str, scenarios: Mapping[str, bool], certified: Lock) -> Chapter:
+    notebook = paths.shown(executed(chapter))
     try:
         uses = cells.uses(chapter)
     except (MlsysimError, SyntaxError):  # executing it says why
         return Chapter(reads=[], makes=[notebook], stale=True)
     return Chapter(
-        reads=[name for name in sorted(uses.reads) if name in known],
+        reads=[name for name in sorted(uses.reads) if name in scenarios],
         makes=[notebook, *map(paths.shown, product_files(uses.tables, uses.figures))],
-        stale=not stale.isdisjoint(uses.reads) or bool(chapter_reasons(chapter)),
+        stale=any(scenarios.get(name) for name in uses.reads)
+        or bool(chapter_reasons(chapter, certified)),
     )
 
 
