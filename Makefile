@@ -9,13 +9,19 @@ in_venv = PATH="$(CURDIR)/.venv/bin:$$PATH"
 # What these ask of Python is meant for other programs: docstrings are printed in the artifacts.
 unexport PYTHONOPTIMIZE PYTHONWARNINGS
 
-.PHONY: all live pdf test test-long test-browser chromium test-cluster slurm slurmd quick bench clean help
+.PHONY: all live notebook pdf test test-long test-browser chromium test-notebook test-cluster slurm \
+  slurmd quick bench clean help
 
 all: .venv/project.stamp ## make everything that is stale: artifacts, figures, tables, the book
 	$(in_venv) snakemake all --cores all
 
 live: .venv/project.stamp ## the page in a browser, built again at each save; PORT=8001 for another port
 	$(in_venv) mlsysim live $(if $(PORT),--port $(PORT))
+
+# Jupyter refuses to run as root unless it is told to.
+notebook: .venv/notebook.stamp ## the chapters as notebooks in JupyterLab; PORT=8889 for another port
+	$(in_venv) JUPYTER_CONFIG_PATH="$(CURDIR)/.jupyter" jupyter lab \
+	  $(if $(PORT),--port $(PORT)) $(if $(filter 0,$(shell id -u)),--allow-root)
 
 pdf: all ## the book for print, build/pdf/book.pdf; installs Debian's TeX where it may
 	@packages=$$($(in_venv) python -c "from mlsysim.book.site import printed_book; \
@@ -34,7 +40,7 @@ test: .venv/project.stamp ## lint, types, every artifact solved again, the whole
 	$(in_venv) mypy
 	$(in_venv) mlsysim verify
 	$(in_venv) mlsysim check
-	$(in_venv) pytest --numprocesses auto -m "not browser and not print and not cluster"
+	$(in_venv) pytest --numprocesses auto -m "not browser and not print and not notebook and not cluster"
 
 test-long: .venv/project.stamp ## every property with new examples: EXAMPLES=3000 for more than 600, SEED=1 to repeat
 	@seed=$(or $(SEED),$$(date +%s)); echo "The seed is $$seed: make test-long SEED=$$seed draws the same."; \
@@ -55,6 +61,9 @@ chromium:
 	  exit 1; \
 	fi
 
+test-notebook: all chromium .venv/notebook.stamp ## chapters run, edited and saved in JupyterLab, and as VS Code does
+	$(in_venv) pytest -m notebook tests/notebook
+
 test-cluster: all slurm slurmd ## the book through a Slurm of two nodes on this host, which ends with the test; as root it installs Debian's
 	$(in_venv) pytest -m cluster tests/cluster
 
@@ -69,7 +78,7 @@ slurmd:
 
 quick: .venv/project.stamp ## the tests that take milliseconds: all but those that execute chapters, lay out pages or start a process
 	$(in_venv) pytest --numprocesses auto --ignore tests/browser --ignore tests/pipeline \
-	  -m "not slow and not print and not cluster"
+	  -m "not slow and not print and not notebook and not cluster"
 
 bench: .venv/project.stamp ## start-up, no-op, solver and book times beside their goals
 	$(in_venv) python tests/bench.py
@@ -114,8 +123,9 @@ FORCE:
 	.venv/bin/python -m compileall -q --invalidation-mode checked-hash mlsysim && \
 	touch $@
 
-# It slows every start of Snakemake by a fifth of a second, so who has no cluster does without.
-.venv/slurm.stamp: requirements-slurm.lock .venv/project.stamp
+# What few need has a lock of its own. The executor for Slurm slows every start of Snakemake by a
+# fifth of a second, and JupyterLab is sixty megabytes.
+.venv/notebook.stamp .venv/slurm.stamp: .venv/%.stamp: requirements-%.lock .venv/project.stamp
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $< && \
 	.venv/bin/python -m pip check --disable-pip-version-check && \
 	touch $@

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,19 +47,26 @@ def address(page: str) -> str:
     return (BOOK / page).as_uri()
 
 
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
+@contextmanager
+def launched() -> Iterator[Browser]:
+    """Debian's Chromium without a window."""
     found = shutil.which("chromium")
     if not found:
         pytest.fail("no chromium on the PATH; install it: apt-get install chromium")
-    if not (BOOK / "index.html").is_file():
-        pytest.fail("build/book is not built; run: make")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=found, args=[*QUIET], chromium_sandbox=os.geteuid() != 0
         )
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    if not (BOOK / "index.html").is_file():
+        pytest.fail("build/book is not built; run: make")
+    with launched() as browser:
+        yield browser
 
 
 @pytest.fixture

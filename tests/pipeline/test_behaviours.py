@@ -93,8 +93,17 @@ def test_a_fresh_clone_solves_nothing_whatever_the_time_stamps(fresh: Clone, tim
 
 def test_touching_and_commenting_everything_solves_nothing(built: Clone) -> None:
     built.set_times({"": time.time()})
+    notebook_editors = (
+        *(f"chapters/.ipynb_checkpoints/{OTHER}-checkpoint.md", f"chapters/.~{OTHER}.md"),
+        *(f"chapters/{OTHER}.ipynb", "chapters/Untitled.ipynb"),
+        f".virtual_documents/chapters/{OTHER}.md",
+    )
+    for litter in notebook_editors:
+        (built.path / litter).parent.mkdir(parents=True, exist_ok=True)
+        (built.path / litter).write_text("litter")
+    assert built.changed() == []
     for litter in (
-        *(f"chapters/.{OTHER}.md.swp", f"chapters/{OTHER}.md~", f"chapters/{OTHER}.ipynb"),
+        *(f"chapters/.{OTHER}.md.swp", f"chapters/{OTHER}.md~"),
         *("chapters/.DS_Store", "chapters/_static/.book.css.swp", "chapters/_static/book.css~"),
         *("results/scenarios/.DS_Store", f"results/figures/{FIRST}/.DS_Store", "scenarios/a.toml~"),
     ):
