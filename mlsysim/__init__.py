@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mlsysim.artifacts.reading import read as read
+    from mlsysim.book.pages.chapter_preview import preview as preview
     from mlsysim.engine.scenarios import Scenarios as Scenarios
     from mlsysim.registry.collections import Fleets as Fleets
     from mlsysim.registry.collections import Hardware as Hardware
@@ -26,10 +27,11 @@ _HOMES = {
     "Models": "mlsysim.registry.collections",
     "Q": "mlsysim.units",
     "Scenarios": "mlsysim.engine.scenarios",
+    "preview": "mlsysim.book.pages.chapter_preview",
     "read": "mlsysim.artifacts.reading",
 }
 
-__all__ = ["Fleets", "Hardware", "Models", "Q", "Scenarios", "read"]
+__all__ = ["Fleets", "Hardware", "Models", "Q", "Scenarios", "preview", "read"]
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,7 @@ import jupytext
 import pytest
 from playwright.sync_api import Page, expect
 
+from mlsysim import read
 from tests.pipeline.conftest import Clone
 
 pytestmark = pytest.mark.notebook
@@ -24,6 +25,12 @@ def wait_until(page: Page, holds: Callable[[], bool]) -> None:
         page.wait_for_timeout(200)
 
 
+def open_chapter(lab: Page) -> None:
+    lab.locator(".jp-DirListing-item", has_text=CHAPTER).dblclick()
+    expect(lab.locator(".jp-Notebook")).to_contain_text("A run, not a step")
+    expect(lab.get_by_text("| Idle")).to_be_visible(timeout=20_000)
+
+
 def test_a_chapter_is_run_edited_and_saved_and_a_build_makes_that_edit_alone(
     book: Clone, lab: Page
 ) -> None:
@@ -36,9 +43,7 @@ def test_a_chapter_is_run_edited_and_saved_and_a_build_makes_that_edit_alone(
     )
     edited = before.replace(text, text + SENTENCE).replace(code, f"{code}\n{LINE}")
 
-    lab.locator(".jp-DirListing-item", has_text=CHAPTER).dblclick()
-    expect(lab.locator(".jp-Notebook")).to_contain_text("A run, not a step")
-    expect(lab.get_by_text("| Idle")).to_be_visible(timeout=20_000)
+    open_chapter(lab)
 
     # Run: the tables and figures are those of the build, to the byte.
     for kind in ("tables", "figures"):
@@ -71,3 +76,15 @@ def test_a_chapter_is_run_edited_and_saved_and_a_build_makes_that_edit_alone(
     assert (built.solved, built.executed, built.page) == ([], [CHAPTER], True)
     assert book.build().nothing
     assert book.mlsysim("check").returncode == 0
+
+
+def test_a_console_beside_the_notebook_shows_the_text_with_its_numbers(lab: Page) -> None:
+    open_chapter(lab)
+    lab.locator(".jp-Notebook").click(button="right")
+    lab.get_by_role("menuitem", name="New Console for Notebook").click()
+    lab.locator(".jp-CodeConsole-input .cm-content").click()
+    lab.keyboard.type(f'from mlsysim import preview\npreview("{CHAPTER}")')
+    lab.keyboard.press("Shift+Enter")
+    time = read("DenseLLMPretrainingStep").quote("step_time in s as .2f")
+    shown = lab.locator(".jp-CodeConsole")
+    expect(shown).to_contain_text(f"The reference step takes {time}.")
