@@ -17,7 +17,7 @@ from tests.browser.conftest import DESKTOP, launched
 from tests.pipeline.conftest import Clone
 
 ROOT = Path(__file__).resolve().parents[2]
-# Beside the folder of each test, so that nobody's settings count and none are left.
+# These lie beside the book, so that nobody's settings count and none are left.
 HOMES = ("HOME", "IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
 
 
@@ -59,7 +59,8 @@ def lab(book: Clone) -> Iterator[Page]:
     )
     try:
         assert server.stderr
-        address = next(filter(None, map(re.compile(r"http://127\S+").search, server.stderr)))
+        address = next(filter(None, map(re.compile(r"http://127\S+").search, server.stderr)), None)
+        assert address, "JupyterLab ended before it told its address"
         with launched() as browser:
             page = browser.new_page(viewport=DESKTOP)
             page.goto(address[0])

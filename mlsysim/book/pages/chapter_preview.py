@@ -17,7 +17,7 @@ __all__ = ["Preview", "preview"]
 
 @dataclass(frozen=True, repr=False)
 class Preview:
-    """The text of a chapter with what it prints; a notebook shows it as it shows any text."""
+    """The text of a chapter with what it prints, and what is stale in it; a notebook shows it."""
 
     text: str
     stale: tuple[str, ...]
@@ -52,9 +52,8 @@ def preview(chapter: str) -> Preview:
     for first, last, instead in sorted(cuts, reverse=True):
         lines[first - 1 : last] = instead.splitlines()
     quoted = dict.fromkeys(value.key.partition(".")[0] for _, value, _ in page.numbers())
-    return Preview(
-        "\n".join(lines).strip() + "\n", tuple(told for name in quoted for told in notices(name))
-    )
+    stale = tuple(told for name in quoted for told in notices(name))
+    return Preview("\n".join(lines).strip() + "\n", stale)
 
 
 def _saved(table: str) -> str:
