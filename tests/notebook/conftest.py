@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import DESKTOP, launched
 from tests.pipeline.conftest import Clone
@@ -64,6 +64,7 @@ def lab(book: Clone) -> Iterator[Page]:
         with launched() as browser:
             page = browser.new_page(viewport=DESKTOP)
             page.goto(address[0])
+            expect.set_options(timeout=30_000)  # as all else in a page, on a busy machine too
             yield page
     finally:
         os.killpg(server.pid, signal.SIGTERM)

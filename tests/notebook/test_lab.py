@@ -28,7 +28,7 @@ def wait_until(page: Page, holds: Callable[[], bool]) -> None:
 def open_chapter(lab: Page) -> None:
     lab.locator(".jp-DirListing-item", has_text=CHAPTER).dblclick()
     expect(lab.locator(".jp-Notebook")).to_contain_text("A run, not a step")
-    expect(lab.get_by_text("| Idle")).to_be_visible(timeout=20_000)
+    expect(lab.get_by_text("| Idle")).to_be_visible()
 
 
 def test_a_chapter_is_run_edited_and_saved_and_a_build_makes_that_edit_alone(
