@@ -185,7 +185,7 @@ def solver_rows(runs: int) -> list[Row]:
     from mlsysim import Scenarios
     from mlsysim.solvers import DistributedModel, search
 
-    arguments = Scenarios.DenseLLMPretrainingStep.solver_arguments()
+    arguments = vars(Scenarios.DenseLLMPretrainingStep.solver_arguments())
     model, fleet, batch = (arguments[name] for name in ("model", "fleet", "batch_size"))
     shared = {
         name: value
@@ -193,10 +193,12 @@ def solver_rows(runs: int) -> list[Row]:
         if name not in ("model", "fleet", "batch_size", *search.LAYOUT)
     }
     inputs, devices = (
-        search.shared(DistributedModel.solve, model, fleet, batch, shared),
+        search.shared(model, fleet, batch, shared),
         fleet.total_accelerators,
     )
-    columns, _ = search.layouts(inputs, model.kv_heads, devices, batch, zero_stages=range(4))
+    columns, _ = search.existing_layouts(
+        inputs, model.kv_heads, devices, batch, zero_stages=range(4)
+    )
     columns = {name: values[:100_000] for name, values in columns.items()}
     return [
         in_process(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 __all__ = ["Links"]
 
@@ -10,10 +10,10 @@ __all__ = ["Links"]
 class Links(NamedTuple):
     """Rates in bytes per second and accelerator, one direction; latencies in seconds a ring step.
 
-    Floats, or arrays of them in a sweep.
+    In a sweep arrays stand in place of floats, as in `solvers.elementwise`.
     """
 
-    link_rate: Any
-    link_latency: Any
-    network_rate: Any
-    network_latency: Any
+    link_rate: float
+    link_latency: float
+    network_rate: float
+    network_latency: float

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import Any
 
 from mlsysim import units
@@ -15,7 +14,7 @@ from mlsysim.solvers.layout_rules import Layout, layout_of
 from mlsysim.solvers.pipeline import leaves_a_stage_empty
 from mlsysim.solvers.step import Inputs
 
-__all__ = ["GRADIENT_BYTES", "RECOMPUTATION", "inputs_of"]
+__all__ = ["GRADIENT_BYTES", "RECOMPUTATION", "StepArguments", "inputs_of"]
 
 # Bytes of a reduced gradient in each precision.
 GRADIENT_BYTES = {"bf16": 2.0, "fp16": 2.0, "fp32": 4.0}
@@ -23,61 +22,98 @@ RECOMPUTATION = ("none", "selective", "full")
 _SPLITS = ("layers", "slots")
 
 
-def inputs_of(given: Mapping[str, Any]) -> tuple[Inputs, Layout]:
-    """The arguments of `solve`, checked, as numbers in base units, and the layout they give."""
-    g = SimpleNamespace(**{name: plain(each) for name, each in given.items()})
+@dataclass(frozen=True, kw_only=True)
+class StepArguments:
+    """The arguments of `DistributedModel.solve`, whose docstring says what each means.
+
+    Scalars of numpy are taken as the Python numbers that they print as. What no step can have is
+    refused when it is solved.
+    """
+
+    model: TransformerModel
+    fleet: Fleet
+    batch_size: int
+    seq_len: int
+    precision: str
+    efficiency: float
+    bytes_per_param: units.Quantity
+    tp_size: int = 1
+    cp_size: int = 1
+    pp_size: int = 1
+    v_stages: int = 1
+    microbatch_count: int = 1
+    sequence_parallel: bool = False
+    fused_attention: bool = False
+    activation_recomputation: str = "none"
+    gradient_precision: str = "bf16"
+    zero_stage: int = 0
+    stage_split: str = "layers"
+    overlap_comm: bool = True
+    overlap_tp_comm: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            object.__setattr__(self, name, plain(value))
+
+
+def inputs_of(given: StepArguments) -> tuple[Inputs, Layout]:
+    """The arguments, checked, as numbers in base units, and the layout they give.
+
+    Raises InputError or LayoutError as `DistributedModel.solve` does.
+    """
     flags = {
-        "sequence_parallel": g.sequence_parallel,
-        "fused_attention": g.fused_attention,
-        "overlap_comm": g.overlap_comm,
-        "overlap_tp_comm": g.overlap_tp_comm,
+        "sequence_parallel": given.sequence_parallel,
+        "fused_attention": given.fused_attention,
+        "overlap_comm": given.overlap_comm,
+        "overlap_tp_comm": given.overlap_tp_comm,
     }
     words = {
-        "activation_recomputation": (g.activation_recomputation, RECOMPUTATION),
-        "gradient_precision": (g.gradient_precision, GRADIENT_BYTES),
-        "stage_split": (g.stage_split, _SPLITS),
-        "zero_stage": (g.zero_stage, (0, 1, 2, 3)),
+        "activation_recomputation": (given.activation_recomputation, RECOMPUTATION),
+        "gradient_precision": (given.gradient_precision, GRADIENT_BYTES),
+        "stage_split": (given.stage_split, _SPLITS),
+        "zero_stage": (given.zero_stage, (0, 1, 2, 3)),
     }
-    _check(g.model, g.fleet, g.efficiency, flags, words)
-    if g.stage_split == "slots" and g.v_stages != 1:
+    _check(given.model, given.fleet, given.efficiency, flags, words)
+    if given.stage_split == "slots" and given.v_stages != 1:
         raise LayoutError(
-            f"stage_split slots with v_stages {g.v_stages}: interleaved parts are equal in layers"
+            f"stage_split slots with v_stages {given.v_stages}: interleaved parts are equal in "
+            "layers"
         )
-    per_param = _bytes_per_param(g.bytes_per_param, GRADIENT_BYTES[g.gradient_precision])
+    per_param = _bytes_per_param(given.bytes_per_param, GRADIENT_BYTES[given.gradient_precision])
     layout = layout_of(
-        g.model,
-        g.fleet,
-        batch_size=g.batch_size,
-        tp_size=g.tp_size,
-        cp_size=g.cp_size,
-        pp_size=g.pp_size,
-        microbatch_count=g.microbatch_count,
-        v_stages=g.v_stages,
-        seq_len=g.seq_len,
-        sequence_parallel=g.sequence_parallel,
+        given.model,
+        given.fleet,
+        batch_size=given.batch_size,
+        tp_size=given.tp_size,
+        cp_size=given.cp_size,
+        pp_size=given.pp_size,
+        microbatch_count=given.microbatch_count,
+        v_stages=given.v_stages,
+        seq_len=given.seq_len,
+        sequence_parallel=given.sequence_parallel,
     )
-    if g.stage_split == "slots" and leaves_a_stage_empty(g.model.layers, layout.pipeline):
+    if given.stage_split == "slots" and leaves_a_stage_empty(given.model.layers, layout.pipeline):
+        layers = given.model.layers
         raise LayoutError(
-            f"stage_split slots: {g.model.layers} layers, embedding and head are "
-            f"{g.model.layers + 2} places, fewer than two for each of {layout.pipeline} stages, so "
-            "a stage would hold no layer"
+            f"stage_split slots: {layers} layers, embedding and head are {layers + 2} places, "
+            f"fewer than two for each of {layout.pipeline} stages, so a stage would hold no layer"
         )
     inputs = Inputs(
-        **_of_model(g.model),
-        **_of_fleet(g.fleet, g.precision),
+        **_of_model(given.model),
+        **_of_fleet(given.fleet, given.precision),
         **_of_layout(layout),
-        seq_len=g.seq_len,
-        efficiency=g.efficiency,
-        sequence_parallel=g.sequence_parallel,
-        fused_attention=g.fused_attention,
-        repeats_core=g.activation_recomputation != "none",
-        repeats_all=g.activation_recomputation == "full",
-        slots_for_ends=g.stage_split == "slots",
-        overlap_data=g.overlap_comm,
-        overlap_tensor=g.overlap_tp_comm,
-        zero_stage=g.zero_stage,
+        seq_len=given.seq_len,
+        efficiency=given.efficiency,
+        sequence_parallel=given.sequence_parallel,
+        fused_attention=given.fused_attention,
+        repeats_core=given.activation_recomputation != "none",
+        repeats_all=given.activation_recomputation == "full",
+        slots_for_ends=given.stage_split == "slots",
+        overlap_data=given.overlap_comm,
+        overlap_tensor=given.overlap_tp_comm,
+        zero_stage=given.zero_stage,
         bytes_per_param=per_param,
-        gradient_bytes=GRADIENT_BYTES[g.gradient_precision],
+        gradient_bytes=GRADIENT_BYTES[given.gradient_precision],
     )
     return inputs, layout
 

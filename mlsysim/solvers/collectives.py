@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mlsysim.registry.links import Links
-from mlsysim.solvers.elementwise import Number, choose, larger, smaller
+from mlsysim.solvers.elementwise import Count, Number, choose, larger, smaller
 
 __all__ = [
     "Group",
@@ -25,11 +25,11 @@ __all__ = [
 class Group(NamedTuple):
     """Members of a collective: `inside` of them in each of `nodes` nodes."""
 
-    inside: Number
-    nodes: Number
+    inside: Count
+    nodes: Count
 
 
-def group_of(members: Number, stride: Number, node_size: Number) -> Group:
+def group_of(members: Count, stride: Count, node_size: Count) -> Group:
     """`members` ranks, `stride` apart, on nodes that are filled in the order of ranks.
 
     >>> group_of(16, 8, 8), group_of(8, 2, 8)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlsysim.registry.types import Fleet, TransformerModel
-from mlsysim.solvers.arguments import inputs_of
+from mlsysim.solvers.arguments import StepArguments, inputs_of
 from mlsysim.solvers.result import DistributedResult
 from mlsysim.solvers.step import step
 from mlsysim.units import Quantity
@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
     from mlsysim.solvers.search import LayoutSearch
 
-__all__ = ["DistributedModel", "DistributedResult"]
+__all__ = ["DistributedModel", "DistributedResult", "StepArguments", "solved"]
+
+
+def solved(arguments: StepArguments) -> DistributedResult:
+    """The step of these arguments; raises what `DistributedModel.solve` does."""
+    inputs, layout = inputs_of(arguments)
+    return DistributedResult(inputs, step(inputs), idle=layout.idle)
 
 
 class DistributedModel:
@@ -88,8 +94,30 @@ class DistributedModel:
             InputError: an argument out of its range, or a precision without a rate.
             LayoutError: degrees, batch and fleet that do not fit each other, with the arithmetic.
         """
-        inputs, layout = inputs_of(locals())
-        return DistributedResult(inputs, step(inputs), idle=layout.idle)
+        return solved(
+            StepArguments(
+                model=model,
+                fleet=fleet,
+                batch_size=batch_size,
+                seq_len=seq_len,
+                precision=precision,
+                efficiency=efficiency,
+                bytes_per_param=bytes_per_param,
+                tp_size=tp_size,
+                cp_size=cp_size,
+                pp_size=pp_size,
+                v_stages=v_stages,
+                microbatch_count=microbatch_count,
+                sequence_parallel=sequence_parallel,
+                fused_attention=fused_attention,
+                activation_recomputation=activation_recomputation,
+                gradient_precision=gradient_precision,
+                zero_stage=zero_stage,
+                stage_split=stage_split,
+                overlap_comm=overlap_comm,
+                overlap_tp_comm=overlap_tp_comm,
+            )
+        )
 
     @staticmethod
     def solve_grid(
@@ -120,7 +148,7 @@ class DistributedModel:
         """
         from mlsysim.solvers import search
 
-        return search.solved_grid(DistributedModel.solve, model, fleet, batch_size, axes, options)
+        return search.solved_grid(model, fleet, batch_size, axes, options)
 
     @staticmethod
     def best_layout(
@@ -151,7 +179,6 @@ class DistributedModel:
         from mlsysim.solvers import search
 
         return search.search(
-            DistributedModel.solve,
             model,
             fleet,
             batch_size,

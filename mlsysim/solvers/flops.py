@@ -8,13 +8,13 @@ Source: Narayanan et al. 2021 (arXiv 2104.04473), appendix on FLOPs; Korthikanti
 
 from __future__ import annotations
 
-from mlsysim.solvers.elementwise import Number, choose
+from mlsysim.solvers.elementwise import Flag, Number, choose
 
 __all__ = ["attention_core_flops", "layer_matrix_flops", "logits_flops"]
 
 
 def layer_matrix_flops(
-    tokens: Number, hidden: Number, kv: Number, ffn: Number, *, gated: Number
+    tokens: Number, hidden: Number, kv: Number, ffn: Number, *, gated: Flag
 ) -> Number:
     """Forward work of one layer's weight matrices: projections of the attention, then the MLP.
 
@@ -30,7 +30,7 @@ def layer_matrix_flops(
 
 
 def attention_core_flops(
-    sequences: Number, seq_len: Number, hidden: Number, *, causal_half: Number
+    sequences: Number, seq_len: Number, hidden: Number, *, causal_half: Flag
 ) -> Number:
     """Forward work of scores and their product with the values, for one layer.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from mlsysim.registry.links import Links
-from mlsysim.solvers.elementwise import Number
+from mlsysim.solvers.elementwise import Count, Flag, Number
 
 __all__ = ["Inputs", "Ledger", "Memory", "Work", "stacked"]
 
@@ -14,19 +14,19 @@ __all__ = ["Inputs", "Ledger", "Memory", "Work", "stacked"]
 class Inputs(NamedTuple):
     """All numbers of a step, in base units: model, hardware, layout and its options."""
 
-    layers: Number
-    hidden: Number
-    heads: Number
-    kv: Number
-    ffn: Number
-    vocabulary: Number
-    gated: Number
+    layers: Count
+    hidden: Count
+    heads: Count
+    kv: Count
+    ffn: Count
+    vocabulary: Count
+    gated: Flag
     layer_parameters: Number
     embedding_parameters: Number
     head_parameters: Number
     tied_parameters: Number
-    seq_len: Number
-    node_size: Number
+    seq_len: Count
+    node_size: Count
     links: Links
     peak: Number
     core_peak: Number
@@ -36,21 +36,21 @@ class Inputs(NamedTuple):
     half_work: Number
     memory_efficiency: Number
     overlap_exposure: Number
-    tensor: Number
-    context: Number
-    pipeline: Number
-    data: Number
-    interleaving: Number
-    microbatch: Number
-    microbatches: Number
-    sequence_parallel: Number
-    fused_attention: Number
-    repeats_core: Number
-    repeats_all: Number
-    slots_for_ends: Number
-    overlap_data: Number
-    overlap_tensor: Number
-    zero_stage: Number
+    tensor: Count
+    context: Count
+    pipeline: Count
+    data: Count
+    interleaving: Count
+    microbatch: Count
+    microbatches: Count
+    sequence_parallel: Flag
+    fused_attention: Flag
+    repeats_core: Flag
+    repeats_all: Flag
+    slots_for_ends: Flag
+    overlap_data: Flag
+    overlap_tensor: Flag
+    zero_stage: Count
     bytes_per_param: Number
     gradient_bytes: Number
 

@@ -5,7 +5,7 @@ The two kinds of time are added, not compared: kernels run one after the other.
 
 from __future__ import annotations
 
-from mlsysim.solvers.elementwise import Number, choose
+from mlsysim.solvers.elementwise import Flag, Number, choose
 
 __all__ = ["layer_moved_bytes", "logits_moved_bytes", "matrix_rate", "optimizer_moved_bytes"]
 
@@ -31,9 +31,9 @@ def layer_moved_bytes(
     keys: Number,
     tensor: Number,
     *,
-    gated: Number,
-    sequence_parallel: Number,
-    fused_attention: Number,
+    gated: Flag,
+    sequence_parallel: Flag,
+    fused_attention: Flag,
 ) -> tuple[Number, Number]:
     """Bytes that one layer's forward pass moves outside its matrix products, in 16 bits.
 

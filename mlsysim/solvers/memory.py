@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlsysim.solvers.elementwise import Number, choose, smaller
+from mlsysim.solvers.elementwise import Flag, Number, choose, smaller
 
 __all__ = [
     "WEIGHT_BYTES",
@@ -50,8 +50,8 @@ def layer_activation_bytes(
     heads: Number,
     tensor: Number,
     *,
-    gated: Number,
-    sequence_parallel: Number,
+    gated: Flag,
+    sequence_parallel: Flag,
 ) -> tuple[Number, Number, Number]:
     """Bytes per accelerator of one layer's activations of a microbatch, in 16 bits.
 
@@ -77,7 +77,7 @@ def layer_activation_bytes(
 
 
 def embedding_activation_bytes(
-    tokens: Number, hidden: Number, tensor: Number, *, sequence_parallel: Number
+    tokens: Number, hidden: Number, tensor: Number, *, sequence_parallel: Flag
 ) -> Number:
     """Bytes that the embedding keeps of one microbatch: the mask of its dropout, a byte each.
 
@@ -90,7 +90,7 @@ def embedding_activation_bytes(
 
 
 def head_activation_bytes(
-    tokens: Number, hidden: Number, vocabulary: Number, tensor: Number, *, sequence_parallel: Number
+    tokens: Number, hidden: Number, vocabulary: Number, tensor: Number, *, sequence_parallel: Flag
 ) -> Number:
     """Bytes that the output head keeps of one microbatch until its backward pass.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mlsysim.solvers.elementwise import Number, choose, larger, smaller
+from mlsysim.solvers.elementwise import Count, Flag, Number, choose, larger, smaller
 
 __all__ = [
     "Stages",
@@ -24,16 +24,16 @@ class Stages(NamedTuple):
     the others, the other interior ones, and the last (output head), which is the only one if p = 1.
     """
 
-    first: Number
-    more: Number
-    base: Number
-    last: Number
-    n_first: Number
-    n_more: Number
-    n_base: Number
+    first: Count
+    more: Count
+    base: Count
+    last: Count
+    n_first: Count
+    n_more: Count
+    n_base: Count
 
 
-def split_layers(layers: Number, pipeline: Number, *, slots_for_ends: Number = False) -> Stages:
+def split_layers(layers: Count, pipeline: Count, *, slots_for_ends: Flag = False) -> Stages:
     """The stated split of layers over stages: equal, and what is left over one each.
 
     The last stage holds the output head and the first the embedding, so extra layers go to the
@@ -61,7 +61,7 @@ def split_layers(layers: Number, pipeline: Number, *, slots_for_ends: Number = F
     )
 
 
-def leaves_a_stage_empty(layers: Number, pipeline: Number) -> Number:
+def leaves_a_stage_empty(layers: Count, pipeline: Count) -> Flag:
     """Whether embedding and head, each in the place of a layer, fill a stage of their own.
 
     >>> leaves_a_stage_empty(10, 6), leaves_a_stage_empty(10, 7)
@@ -70,7 +70,7 @@ def leaves_a_stage_empty(layers: Number, pipeline: Number) -> Number:
     return (pipeline > 1) & ((layers + 2) // pipeline < 2)
 
 
-def over_stages(stages: Stages, layer: Number, head: Number) -> tuple[Number, Number, Number]:
+def over_stages(stages: Stages, layer: Number, head: Number) -> tuple[Number, Number, Count]:
     """Sum over stages of `layer` a layer and `head` on the last; the largest; and its layers.
 
     >>> over_stages(split_layers(10, 4), 1.0, 0.5)
@@ -141,7 +141,7 @@ def exposed_reduction(
     parts: Number,
     later: Number,
     *,
-    overlap: Number,
+    overlap: Flag,
 ) -> Number:
     """Seconds of a stage's collective over the replicas that no other work hides.
 

@@ -11,7 +11,7 @@ from mlsysim.solvers.inputs import Inputs
 from mlsysim.solvers.layer import parts_of
 from mlsysim.solvers.pipeline import bubble_time, over_stages, split_layers
 
-__all__ = ["Pass", "Slots", "apart", "in_flight", "pass_order", "schedule", "slots_of"]
+__all__ = ["Pass", "Slots", "apart", "in_flight", "pass_order", "simulated", "slots_of"]
 
 
 class Pass(NamedTuple):
@@ -51,7 +51,7 @@ def pass_order(
     return forward[:ahead] + steady + backward[len(forward) - ahead :]
 
 
-def schedule(
+def simulated(
     forward: Sequence[Sequence[float]], backward: Sequence[Sequence[float]], microbatches: int
 ) -> list[Pass]:
     """Every pass of a step with its times; `forward[stage][part]` and `backward` are in seconds.
@@ -60,7 +60,7 @@ def schedule(
     part before it, or its gradient from the part after it. Passing it on takes no time beyond that
     of the passes. In the order of the stages, and of each stage in the order of time.
 
-    >>> two = schedule([[1.0], [1.0]], [[2.0], [2.0]], 2)
+    >>> two = simulated([[1.0], [1.0]], [[2.0], [2.0]], 2)
     >>> [(each.start, each.end) for each in two if each.stage == 0]
     [(0.0, 1.0), (1.0, 2.0), (4.0, 6.0), (7.0, 9.0)]
 
@@ -118,7 +118,7 @@ def in_flight(passes: Sequence[Pass], stage: int) -> int:
 
     Those of a pass are there from its beginning until its backward pass has ended.
 
-    >>> [in_flight(schedule([[1.0]] * 3, [[2.0]] * 3, 9), stage) for stage in range(3)]
+    >>> [in_flight(simulated([[1.0]] * 3, [[2.0]] * 3, 9), stage) for stage in range(3)]
     [3, 2, 1]
     """
     kept = most = 0
@@ -145,7 +145,7 @@ class Slots(NamedTuple):
 
     def passes(self, microbatches: int) -> list[Pass]:
         """The schedule of a step."""
-        return schedule(self.forward, self.backward, microbatches)
+        return simulated(self.forward, self.backward, microbatches)
 
     def closed_form(self, microbatches: int) -> float:
         """Seconds of the whole schedule as the model of a step has it."""

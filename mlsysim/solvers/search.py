@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import itertools
 import math
 import numbers
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from mlsysim.errors import InputError, LayoutError
 from mlsysim.registry.links import Links
 from mlsysim.registry.types import Fleet, TransformerModel
-from mlsysim.solvers.arguments import RECOMPUTATION, inputs_of
+from mlsysim.solvers.arguments import RECOMPUTATION, StepArguments, inputs_of
 from mlsysim.solvers.inputs import Inputs, Ledger
 from mlsysim.solvers.pipeline import leaves_a_stage_empty
 from mlsysim.solvers.step import memory_of, step
@@ -29,9 +28,9 @@ __all__ = [
     "LAYOUT",
     "LayoutSearch",
     "evaluate",
+    "existing_layouts",
     "fits",
     "grid",
-    "layouts",
     "search",
     "shared",
     "solved_grid",
@@ -78,7 +77,7 @@ def evaluate(inputs: Inputs, columns: Mapping[str, Any], devices: int, batch: in
 def fits(inputs: Inputs, columns: Mapping[str, Any], devices: int, batch: int) -> Any:
     """Whether each layout fits the accelerator's memory; as `evaluate`, without the times."""
     parts = [
-        np.broadcast_to(memory_of(each).total <= inputs.capacity, each.tensor.shape)
+        np.broadcast_to(memory_of(each).total <= inputs.capacity, np.shape(each.tensor))
         for each in _blocks(inputs, columns, devices, batch)
     ]
     return np.concatenate(parts)
@@ -108,7 +107,7 @@ def _blocks(
 
 
 def _evaluate_block(inputs: Inputs) -> Columns:
-    found, shape = step(inputs), inputs.tensor.shape
+    found, shape = step(inputs), np.shape(inputs.tensor)
     ledger = {
         name: np.broadcast_to(np.asarray(part, float), shape)
         for name, part in zip(Ledger._fields, found.ledger, strict=True)
@@ -162,7 +161,7 @@ def _word(word: Any) -> int:
     return RECOMPUTATION.index(word)
 
 
-def layouts(
+def existing_layouts(
     inputs: Inputs, kv_heads: int, devices: int, batch: int, *, zero_stages: Sequence[int]
 ) -> tuple[Columns, dict[str, int]]:
     """Every layout that can exist of a model on `devices` accelerators, and why others cannot.
@@ -252,7 +251,6 @@ def _divisors(number: int) -> list[int]:
 
 
 def search(
-    solve: Callable[..., Any],
     model: TransformerModel,
     fleet: Fleet,
     batch: int,
@@ -269,8 +267,10 @@ def search(
     for stage in zero_stages:
         _check_zero_stage(stage)
     zero_stages = sorted(set(zero_stages))
-    inputs, devices = shared(solve, model, fleet, batch, options), fleet.total_accelerators
-    columns, fallen = layouts(inputs, model.kv_heads, devices, batch, zero_stages=zero_stages)
+    inputs, devices = shared(model, fleet, batch, options), fleet.total_accelerators
+    columns, fallen = existing_layouts(
+        inputs, model.kv_heads, devices, batch, zero_stages=zero_stages
+    )
     fitting = fits(inputs, columns, devices, batch)
     looked_at = len(fitting) + sum(fallen.values())
     fallen["does not fit the memory"] = int((~fitting).sum())
@@ -292,7 +292,6 @@ def _row(columns: Columns, found: Columns, i: int) -> dict[str, Any]:
 
 
 def solved_grid(
-    solve: Callable[..., Any],
     model: TransformerModel,
     fleet: Fleet,
     batch: int,
@@ -303,8 +302,8 @@ def solved_grid(
     import pandas as pd
 
     columns, devices = grid(axes), fleet.total_accelerators
-    inputs = shared(solve, model, fleet, batch, options)
-    reasons = _reasons(model, columns, devices, batch, options)
+    inputs = shared(model, fleet, batch, options)
+    reasons = _reasons(model, inputs, columns, devices, batch)
     exists = reasons == ""
     frame = pd.DataFrame(columns)
     frame["activation_recomputation"] = [
@@ -335,30 +334,28 @@ LAYOUT = (
 
 
 def shared(
-    solve: Callable[..., Any],
     model: TransformerModel,
     fleet: Fleet,
     batch_size: int,
     options: Mapping[str, Any],
 ) -> Inputs:
     """What all layouts of a grid share, checked as `solve` does, whose defaults hold too."""
-    known = inspect.signature(solve).parameters
+    known = {each.name: each for each in dataclasses.fields(StepArguments)}
     for name in options:
         if name not in known or name in LAYOUT:
             choices = ", ".join(each for each in known if each not in LAYOUT)
             raise InputError(f"option {name!r} is none of a grid; the options are {choices}")
-    defaults = {
-        name: each.default
+    given = {**options, "model": model, "fleet": fleet, "batch_size": 1}
+    missing = [
+        name
         for name, each in known.items()
-        if each.default is not inspect.Parameter.empty
-    }
-    arguments = {**defaults, **options, "model": model, "fleet": fleet, "batch_size": 1}
-    missing = [name for name in known if name not in arguments]
+        if name not in given and each.default is dataclasses.MISSING
+    ]
     if missing:
         raise InputError(f"{', '.join(missing)}: missing, as for solve")
     if type(batch_size) is not int or batch_size < 1:
         raise InputError(f"batch_size = {batch_size!r}: expected a whole number of at least 1")
-    one = {**arguments, "fleet": _of_one_accelerator(fleet)}
+    one = StepArguments(**{**given, "fleet": _of_one_accelerator(fleet)})
     return inputs_of(one)[0]._replace(node_size=fleet.node.accelerators, links=fleet.links)
 
 
@@ -369,11 +366,7 @@ def _of_one_accelerator(fleet: Fleet) -> Fleet:
 
 
 def _reasons(
-    model: TransformerModel,
-    columns: Mapping[str, Any],
-    devices: int,
-    batch: int,
-    options: Mapping[str, Any],
+    model: TransformerModel, inputs: Inputs, columns: Mapping[str, Any], devices: int, batch: int
 ) -> Any:
     """Why each layout of a grid cannot exist; empty where it can."""
     tensor, context, stages = (columns[name] for name in ("tp_size", "cp_size", "pp_size"))
@@ -382,7 +375,7 @@ def _reasons(
     tensor, context, stages, parts, size = (
         np.maximum(count, 1) for count in (tensor, context, stages, parts, size)
     )
-    seq_len = options["seq_len"]
+    seq_len = inputs.seq_len
     replica = tensor * context * stages
     data = np.maximum(devices // np.maximum(replica, 1), 1)
     whole = batch % np.maximum(data * size, 1) == 0
@@ -400,19 +393,18 @@ def _reasons(
         ),
         (seq_len % context != 0, "context parallelism does not divide the sequence"),
         (
-            options.get("sequence_parallel", False) & (seq_len // context % tensor != 0),
+            inputs.sequence_parallel & (seq_len // context % tensor != 0),
             "tensor parallelism does not divide the tokens of a rank",
         ),
         (stages * parts > model.layers, "more stages than layers"),
         (
-            (options.get("stage_split", "layers") == "slots")
-            & leaves_a_stage_empty(model.layers, stages),
+            inputs.slots_for_ends & leaves_a_stage_empty(model.layers, stages),
             "embedding and head leave a stage without a layer",
         ),
         (~whole, "no whole microbatch"),
         (interleaved & (stages == 1), "no pipeline to interleave"),
         (
-            interleaved & (options.get("stage_split", "layers") == "slots"),
+            interleaved & inputs.slots_for_ends,
             "interleaved parts leave no place for embedding and head",
         ),
         (interleaved & (model.layers % (stages * parts) != 0), "interleaved parts are not equal"),

@@ -93,6 +93,7 @@ OF_NUMPY = {
     "minimum",
     "ndarray",
     "repeat",
+    "shape",
     "tile",
     "where",
 }

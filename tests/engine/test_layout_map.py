@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,19 +17,20 @@ from mlsysim.engine.scenario_types import (
     PublishedStepTimesScenario,
 )
 from mlsysim.errors import LayoutError, MlsysimError
-from mlsysim.solvers import DistributedModel, DistributedResult
+from mlsysim.solvers import DistributedResult
+from mlsysim.solvers.distributed import solved
 from mlsysim.units import quantity, to_si
 from tests.cases import step
 from tests.conftest import vary
 
 
-def solved(row: Any) -> DistributedResult:
+def solved_alone(row: Any) -> DistributedResult:
     """The layout of a row, solved alone."""
     given = step().solver_arguments()
     names = ("tp_size", "cp_size", "pp_size", "v_stages", "zero_stage", "activation_recomputation")
-    count = given["batch_size"] // (row["dp_size"] * row["microbatch_size"])
+    count = given.batch_size // (row["dp_size"] * row["microbatch_size"])
     layout = {name: row[name] for name in names}
-    return DistributedModel.solve(**{**given, **layout, "microbatch_count": count})
+    return solved(replace(given, **layout, microbatch_count=count))
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +70,7 @@ def test_every_cell_is_the_step_of_its_layout_solved_alone(atlas: LayoutMapScena
     drawn = [row for row in atlas.table() if row["state"] != "none_exists"]
     assert len(drawn) > 30
     for row in drawn:
-        alone = solved(row)
+        alone = solved_alone(row)
         assert alone.ledger.total == row["step_time_s"]
         assert alone.step.memory.total / 1e9 == row["memory_gb"]
         assert alone.feasible == (row["state"] == "fits")
@@ -140,7 +142,7 @@ def test_replicas_that_do_not_divide_the_batch_leave_only_divided_sequences() ->
     )
     assert cell(lone, 4, 6)["cp_size"] == 16
     with pytest.raises(LayoutError, match="no whole microbatch"):
-        solved({**cell(lone, 4, 6), "cp_size": 1, "dp_size": 42, "v_stages": 1})
+        solved_alone({**cell(lone, 4, 6), "cp_size": 1, "dp_size": 42, "v_stages": 1})
 
 
 def test_a_cell_in_which_nothing_fits_says_what_its_leanest_layout_lacks(
@@ -154,7 +156,7 @@ def test_a_cell_in_which_nothing_fits_says_what_its_leanest_layout_lacks(
     assert row["activation_recomputation"] == "full"
     # 175e9 parameters on eight: weights and gradients, 2 B each, whatever the replicas share.
     assert row["memory_gb"] > 175 * 4 / 8
-    assert not solved(row).feasible
+    assert not solved_alone(row).feasible
 
 
 def test_the_counts_of_the_map_add_up(atlas: LayoutMapScenario) -> None:
@@ -218,7 +220,7 @@ def test_changing_a_choice_alone_is_the_step_with_that_input_solved_alone(
         found = [own]
         for value in values:
             try:
-                result = DistributedModel.solve(**{**given, name: value})
+                result = solved(replace(given, **{name: value}))
             except LayoutError:
                 continue
             found += [result.ledger.total] if result.feasible else []
@@ -268,7 +270,7 @@ def test_the_front_falls_in_time_as_it_grows_in_memory_and_nothing_found_beats_i
         assert faster["step_time_s"] <= leaner["step_time_s"]
         assert faster["memory_gb"] > leaner["memory_gb"]
     for row in front:
-        assert solved(row).ledger.total == row["step_time_s"]
+        assert solved_alone(row).ledger.total == row["step_time_s"]
     for row in search.table():
         assert any(
             each["step_time_s"] <= row["step_time_s"] and each["memory_gb"] <= row["memory_gb"]
@@ -288,8 +290,8 @@ def test_a_layout_is_rescued_if_it_fits_with_full_recomputation_alone(
     for i in rescued.nonzero()[0][:: len(rescued) // 20]:
         row = everything.row(int(i))
         assert row["activation_recomputation"] == "full"
-        assert solved(row).feasible
-        assert not solved({**row, "activation_recomputation": "none"}).feasible
+        assert solved_alone(row).feasible
+        assert not solved_alone({**row, "activation_recomputation": "none"}).feasible
 
 
 def test_more_layouts_are_faster_than_the_step_than_there_are_better_choices(
@@ -339,9 +341,7 @@ def test_the_layout_of_a_published_run_is_tried_on_the_step(
 ) -> None:
     given = step().solver_arguments()
     published = {"tp_size": 4, "pp_size": 8, "v_stages": 12, "zero_stage": 1}
-    alone = DistributedModel.solve(
-        **{**given, **published, "microbatch_count": given["batch_size"] // 32}
-    )
+    alone = solved(replace(given, **published, microbatch_count=given.batch_size // 32))
     assert to_si(evidence.run_layout_time) == alone.ledger.total
     assert to_si(evidence.run_layout_memory) == pytest.approx(alone.step.memory.total)
     assert evidence.run_layout["data"] == 32

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from mlsysim.engine.scenario_types import (
     ShardedStateScenario,
 )
 from mlsysim.errors import MlsysimError
-from mlsysim.solvers import DistributedModel
+from mlsysim.solvers.distributed import solved
 from mlsysim.units import quantity, to_si
 from tests.cases import ROUNDING, step
 from tests.conftest import vary
@@ -132,7 +133,7 @@ def test_a_row_is_that_step_solved_alone_and_the_unsharded_one_is_the_reference(
     assert to_si(case.step_time["p8_zero0"]) == step().result.ledger.total
     given_ = step().solver_arguments()
     changes = {"pp_size": 4, "zero_stage": 1, "microbatch_count": 48}
-    found = DistributedModel.solve(**{**given_, **changes})
+    found = solved(replace(given_, **changes))
     row = case.table()[1]
     assert row["step_time_s"] == found.ledger.total
     assert row["total_gb"] == found.step.memory.total / 1e9

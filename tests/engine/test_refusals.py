@@ -461,7 +461,7 @@ def test_a_bad_solver_argument_is_refused_by_name(
 ) -> None:
     arguments = Scenarios.DenseLLMPretrainingStep.solver_arguments()
     with pytest.raises(MlsysimError) as refused:
-        DistributedModel.solve(**{**arguments, **changes})
+        DistributedModel.solve(**{**vars(arguments), **changes})
     for fragment in fragments:
         assert fragment in str(refused.value)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,9 +18,9 @@ from mlsysim.engine.scenario_types import (
     StageSplitScenario,
 )
 from mlsysim.errors import MlsysimError
-from mlsysim.solvers import DistributedModel
+from mlsysim.solvers.distributed import solved
 from mlsysim.solvers.memory import microbatches_in_flight
-from mlsysim.solvers.schedule import Pass, apart, in_flight, schedule, slots_of
+from mlsysim.solvers.schedule import Pass, apart, in_flight, simulated, slots_of
 from mlsysim.units import to_si
 from tests.cases import Case, any_case, step
 from tests.conftest import vary
@@ -58,7 +59,7 @@ def test_every_stage_does_every_pass_once_and_one_at_a_time(
     shape: tuple[int, int, int], forward: float, backward: float
 ) -> None:
     stages, parts, microbatches = shape
-    passes = schedule([[forward] * parts] * stages, [[backward] * parts] * stages, microbatches)
+    passes = simulated([[forward] * parts] * stages, [[backward] * parts] * stages, microbatches)
     for stage in range(stages):
         own = [each for each in passes if each.stage == stage]
         found = [(each.part, each.microbatch, each.is_backward) for each in own]
@@ -79,7 +80,7 @@ def test_no_pass_begins_before_what_it_needs_is_there(
 ) -> None:
     forward, backward, microbatches = shape
     stages, parts = len(forward), len(forward[0])
-    passes = schedule(forward, backward, microbatches)
+    passes = simulated(forward, backward, microbatches)
     ends = {(e.stage, e.part, e.microbatch, e.is_backward): e.end for e in passes}
     for each in passes:
         # All parts in the order of the model: part 0 of every stage, then part 1 of every stage.
@@ -108,7 +109,7 @@ def test_equal_stages_take_the_slots_of_the_microbatches_and_the_bubble(
     """m slots and (p - 1) / v: Narayanan et al. 2021, section 2.2."""
     stages, parts, microbatches = shape
     slot = forward + backward
-    passes = schedule(
+    passes = simulated(
         [[forward / parts] * parts] * stages, [[backward / parts] * parts] * stages, microbatches
     )
     expected = (microbatches + (stages - 1) / parts) * slot
@@ -123,7 +124,7 @@ def test_the_closed_form_is_exact_if_the_last_stage_is_the_slowest_and_else_an_u
 ) -> None:
     if slowest_last:
         stages = [*stages, max(stages)]
-    passes = schedule(
+    passes = simulated(
         [[each] for each in stages], [[ratio * each] for each in stages], microbatches
     )
     slots = [(1 + ratio) * each for each in stages]
@@ -165,7 +166,7 @@ def test_a_stage_keeps_as_many_microbatches_as_the_model_has_it(
     shape: tuple[int, int, int],
 ) -> None:
     stages, parts, microbatches = shape
-    passes = schedule([[1.0] * parts] * stages, [[2.0] * parts] * stages, microbatches)
+    passes = simulated([[1.0] * parts] * stages, [[2.0] * parts] * stages, microbatches)
     for stage in range(stages):
         kept = in_flight(passes, stage) / parts
         # The model takes a microbatch off for each stage; with parts it is two v-ths of one.
@@ -177,7 +178,7 @@ def test_a_stage_keeps_as_many_microbatches_as_the_model_has_it(
 
 def test_a_schedule_that_comes_to_a_stop_is_refused() -> None:
     with pytest.raises(MlsysimError, match="4 stages, 3 parts each, and 5 microbatches"):
-        schedule([[1.0] * 3] * 4, [[2.0] * 3] * 4, 5)
+        simulated([[1.0] * 3] * 4, [[2.0] * 3] * 4, 5)
 
 
 # The kinds.
@@ -254,7 +255,7 @@ def test_a_row_of_the_bubble_is_that_step_solved_alone() -> None:
     assert case.rows == 4
     assert to_si(case.step_time["p8_v1"]) == step().result.ledger.total
     changes = {"pp_size": 4, "v_stages": 2, "microbatch_count": 48}
-    alone = DistributedModel.solve(**{**step().solver_arguments(), **changes})
+    alone = solved(replace(step().solver_arguments(), **changes))
     assert to_si(case.bubble["p4_v2"]) == alone.ledger.bubble
     assert to_si(case.point_to_point["p4_v2"]) == alone.ledger.point_to_point
     assert case.microbatches["p4_v2"] == 48
@@ -276,14 +277,14 @@ def test_stages_hold_all_layers_and_the_slowest_decides() -> None:
     case = StageSplitScenario(step=step(), depths=(1, 5, 7, 8, 14, 48))
     for row in case.table():
         slots = slots_of(
-            DistributedModel.solve(
-                **{
-                    **step().solver_arguments(),
-                    "fleet": vary(step().fleet, node_count=row["depth"]),
-                    "pp_size": row["depth"],
-                    "batch_size": 96,
-                    "stage_split": row["split"],
-                }
+            solved(
+                replace(
+                    step().solver_arguments(),
+                    fleet=vary(step().fleet, node_count=row["depth"]),
+                    pp_size=row["depth"],
+                    batch_size=96,
+                    stage_split=row["split"],
+                )
             ).inputs
         )
         assert (len(slots.layers), sum(slots.layers)) == (row["depth"], 96)

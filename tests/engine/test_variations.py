@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from mlsysim.engine.scenario_types import (
     TrainingStepSweepScenario,
 )
 from mlsysim.errors import MlsysimError
-from mlsysim.solvers import DistributedModel
+from mlsysim.solvers.distributed import solved
 from mlsysim.units import quantity, to_si
 from tests.cases import step
 from tests.conftest import vary
@@ -121,10 +122,10 @@ def test_the_found_layouts_are_no_slower_than_the_step_and_solve_to_their_times(
     assert to_si(search.gain) == pytest.approx(1 - times[0] / to_si(step().step_time))
     given = step().solver_arguments()
     for row in rows:
-        count = given["batch_size"] // (row["dp_size"] * row["microbatch_size"])
+        count = given.batch_size // (row["dp_size"] * row["microbatch_size"])
         names = ("tp_size", "cp_size", "pp_size", "v_stages", "zero_stage")
         layout = {name: row[name] for name in (*names, "activation_recomputation")}
-        alone = DistributedModel.solve(**{**given, **layout, "microbatch_count": count})
+        alone = solved(replace(given, **layout, microbatch_count=count))
         assert alone.feasible
         assert alone.ledger.total == row["step_time_s"]
         assert alone.step.memory.total / 1e9 == row["memory_gb"]

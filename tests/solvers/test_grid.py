@@ -209,7 +209,7 @@ FOUND = {"model", "fleet", "batch_size", "microbatch_count", "zero_stage", *AXES
 
 def test_no_named_layout_of_the_reference_step_beats_the_search() -> None:
     step_scenario = Scenarios.DenseLLMPretrainingStep
-    arguments = step_scenario.solver_arguments()
+    arguments = vars(step_scenario.solver_arguments())
     options = {name: value for name, value in arguments.items() if name not in FOUND}
     found = DistributedModel.best_layout(
         Models.GPT3_175B, step_scenario.fleet, batch_size=1536, count=1, **options

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import Any
 
@@ -10,7 +11,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from mlsysim.canonical import rounded
-from mlsysim.solvers import DistributedResult, pipeline
+from mlsysim.solvers import DistributedModel, DistributedResult, pipeline
+from mlsysim.solvers.arguments import StepArguments
 from mlsysim.solvers.collectives import group_of
 from mlsysim.solvers.step import stage_ledgers
 from mlsysim.units import is_quantity, quantity, to_si, unit
@@ -552,3 +554,11 @@ def test_accelerators_share_the_ports_of_their_node() -> None:
     assert half.links.network_rate == fleet.links.network_rate / 2
     slow_switch = vary(fleet, fabric=vary(fleet.fabric, port_bandwidth="100 Gb/s"))
     assert slow_switch.links.network_rate == fleet.links.network_rate / 4
+
+
+def test_the_record_of_arguments_is_the_signature_of_solve() -> None:
+    solve, record = (
+        [(each.name, each.default) for each in inspect.signature(call).parameters.values()]
+        for call in (DistributedModel.solve, StepArguments)
+    )
+    assert solve == record

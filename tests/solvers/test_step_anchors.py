@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mlsysim import Models, Scenarios
 from mlsysim.solvers import DistributedModel, collectives, flops, kernels, memory, pipeline
 from mlsysim.solvers.collectives import Group, Links
+from mlsysim.solvers.distributed import solved
 from mlsysim.units import quantity, to_si
 from tests.cases import ROUNDING, Case, any_case, cases, fleet_of, model_of
 from tests.conftest import vary
@@ -446,5 +447,5 @@ def test_a_stage_keeps_as_many_microbatches_as_there_are_stages_behind_it() -> N
 
 def test_two_solves_give_the_same_bits() -> None:
     step = Scenarios.DenseLLMPretrainingStep
-    once, again = (DistributedModel.solve(**step.solver_arguments()) for _ in range(2))
+    once, again = (solved(step.solver_arguments()) for _ in range(2))
     assert once.ledger == again.ledger

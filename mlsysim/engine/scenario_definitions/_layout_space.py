@@ -7,11 +7,10 @@ from typing import Any
 
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
 from mlsysim.errors import LayoutError
-from mlsysim.solvers import DistributedModel
 from mlsysim.solvers.arguments import RECOMPUTATION
 from mlsysim.solvers.inputs import Ledger
 
-__all__ = ["CHOICES", "COLUMNS", "Layouts", "shared_arguments"]
+__all__ = ["CHOICES", "COLUMNS", "LayoutSpace", "shared_arguments"]
 
 # The choices of a layout and the columns that hold them; data parallelism follows from the others.
 CHOICES = {
@@ -50,10 +49,10 @@ _OPTIONS = (
 def shared_arguments(step: ReferenceTrainingStepScenario) -> dict[str, Any]:
     """The arguments of DistributedModel.solve that all layouts of a step share."""
     given = step.solver_arguments()
-    return {name: given[name] for name in ("model", "fleet", "batch_size", *_OPTIONS)}
+    return {name: getattr(given, name) for name in ("model", "fleet", "batch_size", *_OPTIONS)}
 
 
-class Layouts:
+class LayoutSpace:
     """Every layout that exists on the step's fleet, as an array for each column.
 
     Columns are those of the search over layouts: choices, `dp_size`, `step_time` and ledger in
@@ -67,9 +66,9 @@ class Layouts:
         self.shared = shared_arguments(step)
         options = dict(self.shared)
         model, fleet, batch = (options.pop(name) for name in ("model", "fleet", "batch_size"))
-        inputs = search.shared(DistributedModel.solve, model, fleet, batch, options)
+        inputs = search.shared(model, fleet, batch, options)
         devices = fleet.total_accelerators
-        columns, _ = search.layouts(
+        columns, _ = search.existing_layouts(
             inputs, model.kv_heads, devices, batch, zero_stages=range(most_sharding + 1)
         )
         self._columns = columns | search.evaluate(inputs, columns, devices, batch)

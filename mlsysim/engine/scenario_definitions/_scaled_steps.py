@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mlsysim.engine.scenario_definitions._layout_space import shared_arguments
@@ -11,6 +11,7 @@ from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepSc
 from mlsysim.errors import LayoutError, division
 from mlsysim.registry.types import Fleet
 from mlsysim.solvers import DistributedModel
+from mlsysim.solvers.distributed import solved
 from mlsysim.solvers.inputs import Ledger
 
 __all__ = ["scaled_steps"]
@@ -36,7 +37,7 @@ def scaled_steps(
         row: dict[str, Any] = {"accelerators": size}
         try:
             batch = _batch(step, size) if grows else step.global_batch_sequences
-            fleet = dataclasses.replace(step.fleet, node_count=size // step.fleet.node.accelerators)
+            fleet = replace(step.fleet, node_count=size // step.fleet.node.accelerators)
             if searched:
                 found = _fastest(step, fleet, batch, most_sharding)
             else:
@@ -78,12 +79,9 @@ def _repeated(step: ReferenceTrainingStepScenario, fleet: Fleet, batch: int) -> 
         raise LayoutError(
             f"the batch has no whole shares for all replicas: {division(batch, replicas * own)}"
         )
-    changed = {
-        "fleet": fleet,
-        "batch_size": batch,
-        "microbatch_count": batch // (replicas * own),
-    }
-    result = DistributedModel.solve(**{**step.solver_arguments(), **changed})
+    count = batch // (replicas * own)
+    own_arguments = step.solver_arguments()
+    result = solved(replace(own_arguments, fleet=fleet, batch_size=batch, microbatch_count=count))
     if not result.feasible:
         raise LayoutError(result.feasibility)
     ledger = result.ledger
@@ -93,7 +91,7 @@ def _repeated(step: ReferenceTrainingStepScenario, fleet: Fleet, batch: int) -> 
         "context": 1,
         "pipeline": step.pipeline_depth,
         "replicas": replicas,
-        "microbatches": changed["microbatch_count"],
+        "microbatches": count,
         "step_time_s": float(ledger.total),
         **{f"{name}_s": float(part) for name, part in ledger._asdict().items()},
         "memory_gb": result.step.memory.total / 1e9,

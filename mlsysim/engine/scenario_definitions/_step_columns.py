@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 from typing import Any
 
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
-from mlsysim.solvers import DistributedModel, DistributedResult
+from mlsysim.solvers import DistributedResult
+from mlsysim.solvers.distributed import solved
 
 __all__ = ["alone", "memory_columns", "time_columns"]
 
@@ -17,13 +18,14 @@ def alone(step: ReferenceTrainingStepScenario, depth: int, **changes: Any) -> Di
     `changes` replace arguments of DistributedModel.solve.
     """
     given, count = step.solver_arguments(), step.microbatches_per_replica
-    one = {
-        "fleet": dataclasses.replace(step.fleet, node_count=depth),
-        "pp_size": depth,
-        "microbatch_count": count,
-        "batch_size": count * step.sequences_per_microbatch,
-    }
-    return DistributedModel.solve(**{**given, **one, **changes})
+    one = replace(
+        given,
+        fleet=replace(step.fleet, node_count=depth),
+        pp_size=depth,
+        microbatch_count=count,
+        batch_size=count * step.sequences_per_microbatch,
+    )
+    return solved(replace(one, **changes))
 
 
 def memory_columns(result: DistributedResult) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_definitions._step_columns import alone, memory_columns, time_columns
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
 from mlsysim.solvers import DistributedModel
+from mlsysim.solvers.distributed import solved
 from mlsysim.units import Quantity, unit
 from mlsysim.units.quantities import gigabytes, percent, seconds
 
@@ -106,12 +107,12 @@ class ActivationMemoryScenario(Scenario):
             * self.step.replica.workload.hidden_size
         )
         for again, split, fused in itertools.product(("none", "selective", "full"), both, both):
-            options = {
+            options: dict[str, Any] = {
                 "activation_recomputation": again,
                 "sequence_parallel": split,
                 "fused_attention": fused,
             }
-            found = DistributedModel.solve(**{**given, **options})
+            found = solved(replace(given, **options))
             layer = _layer_bytes(self.step, options)
             yield {
                 **options,
@@ -126,7 +127,7 @@ def _layer_bytes(step: ReferenceTrainingStepScenario, options: Mapping[str, Any]
     """What a second layer adds to the activations of one microbatch, whatever surrounds layers."""
     kept = []
     for layers in (1, 2):
-        model = dataclasses.replace(step.replica.workload, layers=layers)
+        model = replace(step.replica.workload, layers=layers)
         batch = step.sequences_per_microbatch
         found = alone(
             step, 1, model=model, microbatch_count=1, batch_size=batch, v_stages=1, **options

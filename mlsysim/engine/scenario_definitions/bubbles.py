@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
 from mlsysim.errors import LayoutError
 from mlsysim.solvers import DistributedModel
+from mlsysim.solvers.distributed import solved
 from mlsysim.solvers.schedule import apart, in_flight, slots_of
 from mlsysim.units import Quantity
 from mlsysim.units.quantities import gigabytes, percent, seconds
@@ -128,10 +130,9 @@ class PipelineBubbleScenario(Scenario):
         for depth, part in itertools.product(self.depths, self.interleavings):
             replicas = step.fleet.total_accelerators // (step.tensor_parallel * depth)
             slots = max(replicas, 1) * step.sequences_per_microbatch
-            count = given["batch_size"] // slots
-            changes = {"pp_size": depth, "v_stages": part, "microbatch_count": count}
+            count = given.batch_size // slots
             try:
-                found = DistributedModel.solve(**{**given, **changes})
+                found = solved(replace(given, pp_size=depth, v_stages=part, microbatch_count=count))
             except LayoutError:
                 continue
             slot = slots_of(found.inputs)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from mlsysim.declarations.fields import declared, record
 from mlsysim.declarations.outputs import output
 from mlsysim.engine.scenario import Scenario
-from mlsysim.engine.scenario_definitions._layout_space import CHOICES, Layouts
+from mlsysim.engine.scenario_definitions._layout_space import CHOICES, LayoutSpace
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
 from mlsysim.solvers import DistributedModel
 from mlsysim.solvers.arguments import RECOMPUTATION
@@ -187,8 +187,8 @@ class LayoutChoicesScenario(Scenario):
         return rows
 
     @cached_property
-    def _all(self) -> Layouts:
-        return Layouts(self.step, self.most_sharding)
+    def _all(self) -> LayoutSpace:
+        return LayoutSpace(self.step, self.most_sharding)
 
     @property
     def _own(self) -> float:

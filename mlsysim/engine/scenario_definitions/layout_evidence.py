@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from mlsysim.declarations.fields import declared, record
 from mlsysim.declarations.outputs import output
 from mlsysim.engine.scenario import Scenario
-from mlsysim.engine.scenario_definitions._layout_space import CHOICES, Layouts
+from mlsysim.engine.scenario_definitions._layout_space import CHOICES, LayoutSpace
 from mlsysim.engine.scenario_definitions._published_rows import Run
 from mlsysim.engine.scenario_definitions.published_steps import PublishedStepTimesScenario
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
@@ -143,8 +143,8 @@ class LayoutEvidenceScenario(Scenario):
         return found
 
     @cached_property
-    def _all(self) -> Layouts:
-        return Layouts(self.step, self.most_sharding)
+    def _all(self) -> LayoutSpace:
+        return LayoutSpace(self.step, self.most_sharding)
 
     @property
     def _best(self) -> float:

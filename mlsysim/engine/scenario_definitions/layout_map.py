@@ -10,7 +10,7 @@ from mlsysim.declarations.fields import declared, record
 from mlsysim.declarations.lists import Counts
 from mlsysim.declarations.outputs import output
 from mlsysim.engine.scenario import Scenario
-from mlsysim.engine.scenario_definitions._layout_space import COLUMNS, Layouts
+from mlsysim.engine.scenario_definitions._layout_space import COLUMNS, LayoutSpace
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
 from mlsysim.errors import LayoutError
 from mlsysim.solvers import DistributedModel
@@ -171,7 +171,7 @@ class LayoutMapScenario(Scenario):
 
     def _found(self) -> Iterator[dict[str, Any]]:
         tensor, pipeline = self.tensor_degrees, self.pipeline_degrees
-        layouts = Layouts(self.step, self.most_sharding)
+        layouts = LayoutSpace(self.step, self.most_sharding)
         plain = DistributedModel.solve_grid(
             **layouts.shared, axes={"tp_size": tensor, "pp_size": pipeline}
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ from mlsysim.errors import InputError, LayoutError, MlsysimError
 from mlsysim.registry.types import Fleet
 from mlsysim.solvers import DistributedModel, collectives
 from mlsysim.solvers.collectives import Group
+from mlsysim.solvers.distributed import solved
 from mlsysim.units import Quantity, to_si, unit
 from mlsysim.units.quantities import gigabytes, seconds
 
@@ -182,11 +183,11 @@ class NodeLinkSweepScenario(Scenario):
     def _row(self, rate: Any) -> dict[str, Any]:
         node = self.step.fleet.node
         try:
-            node = dataclasses.replace(node, link_bandwidth=rate)
+            node = replace(node, link_bandwidth=rate)
         except MlsysimError as error:
             raise InputError(f"rates: {rate!r}: {error}") from None
-        fleet = dataclasses.replace(self.step.fleet, node=node)
-        result = DistributedModel.solve(**{**self.step.solver_arguments(), "fleet": fleet})
+        fleet = replace(self.step.fleet, node=node)
+        result = solved(replace(self.step.solver_arguments(), fleet=fleet))
         return {
             "rate": rate,
             "rate_GB_per_s": to_si(node.link_bandwidth) / 1e9,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -15,6 +16,7 @@ from mlsysim.engine.scenario_definitions._step_columns import alone, memory_colu
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
 from mlsysim.errors import LayoutError
 from mlsysim.solvers import DistributedModel
+from mlsysim.solvers.distributed import solved
 from mlsysim.units import Quantity
 from mlsysim.units.quantities import gigabytes, seconds
 
@@ -225,12 +227,13 @@ class ShardedStateScenario(Scenario):
             replicas = self.step.fleet.total_accelerators // (self.step.tensor_parallel * depth)
             row = {"depth": depth, "zero_stage": stage, "replicas": replicas, "reason": ""}
             slots = max(replicas, 1) * self.step.sequences_per_microbatch
-            count, left = divmod(given["batch_size"], slots)
+            count, left = divmod(given.batch_size, slots)
             try:
                 if left:
                     raise LayoutError(f"{replicas} replicas leave no whole microbatch")
-                changes = {"pp_size": depth, "zero_stage": stage, "microbatch_count": count}
-                found = DistributedModel.solve(**{**given, **changes})
+                found = solved(
+                    replace(given, pp_size=depth, zero_stage=stage, microbatch_count=count)
+                )
             except LayoutError as error:
                 yield row | {"reason": str(error)} | _NOTHING
                 continue

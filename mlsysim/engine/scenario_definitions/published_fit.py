@@ -58,9 +58,8 @@ class _Runs:
         import numpy as np
 
         # A row a set; the runs are the columns.
-        efficiency, half_work, memory_efficiency, *exposure = (
-            np.array(each)[:, None] for each in zip(*sets, strict=True)
-        )
+        columns: list[Any] = [np.array(each)[:, None] for each in zip(*sets, strict=True)]
+        efficiency, half_work, memory_efficiency, *exposure = columns
         changed: Inputs = self._inputs._replace(
             efficiency=efficiency,
             half_work=half_work,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from mlsysim import units
 from mlsysim.declarations.fields import declared, record
@@ -11,6 +11,7 @@ from mlsysim.engine.scenario import Scenario
 from mlsysim.errors import LayoutError, division
 from mlsysim.registry.types import Fleet, Node, TransformerModel
 from mlsysim.solvers import DistributedModel, DistributedResult
+from mlsysim.solvers.distributed import StepArguments, solved
 from mlsysim.units import Quantity, to_si
 
 __all__ = ["ReferenceTrainingStepScenario", "SelfContainedReplicaScenario"]
@@ -334,7 +335,7 @@ class ReferenceTrainingStepScenario(Scenario):
 
         Equation: DistributedModel.solve(**solver_arguments).
         """
-        return DistributedModel.solve(**self.solver_arguments())
+        return solved(self.solver_arguments())
 
     @property
     def feasible(self) -> bool:
@@ -346,24 +347,24 @@ class ReferenceTrainingStepScenario(Scenario):
         """The reason, with the margin."""
         return self.result.feasibility
 
-    def solver_arguments(self) -> dict[str, Any]:
-        """The keyword arguments with which this scenario calls DistributedModel.solve."""
-        return {
-            "model": self.replica.workload,
-            "fleet": self.fleet,
-            "batch_size": self.global_batch_sequences,
-            "seq_len": self.context_length,
-            "precision": self.precision,
-            "efficiency": self.local_efficiency,
-            "bytes_per_param": self.replica.bytes_per_param,
-            "tp_size": self.tensor_parallel,
-            "pp_size": self.pipeline_depth,
-            "v_stages": self.replica.interleaving,
-            "microbatch_count": self.microbatches_per_replica,
-            "sequence_parallel": self.replica.sequence_parallel,
-            "fused_attention": self.replica.fused_attention,
-            "activation_recomputation": self.replica.activation_recomputation,
-            "gradient_precision": self.replica.gradient_precision,
-            "overlap_comm": self.overlap_comm,
-            "overlap_tp_comm": self.overlap_comm,
-        }
+    def solver_arguments(self) -> StepArguments:
+        """The arguments with which this scenario calls DistributedModel.solve."""
+        return StepArguments(
+            model=self.replica.workload,
+            fleet=self.fleet,
+            batch_size=self.global_batch_sequences,
+            seq_len=self.context_length,
+            precision=self.precision,
+            efficiency=self.local_efficiency,
+            bytes_per_param=self.replica.bytes_per_param,
+            tp_size=self.tensor_parallel,
+            pp_size=self.pipeline_depth,
+            v_stages=self.replica.interleaving,
+            microbatch_count=self.microbatches_per_replica,
+            sequence_parallel=self.replica.sequence_parallel,
+            fused_attention=self.replica.fused_attention,
+            activation_recomputation=self.replica.activation_recomputation,
+            gradient_precision=self.replica.gradient_precision,
+            overlap_comm=self.overlap_comm,
+            overlap_tp_comm=self.overlap_comm,
+        )
