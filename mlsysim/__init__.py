@@ -6,7 +6,6 @@ artifact.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,11 +34,9 @@ __all__ = ["Fleets", "Hardware", "Models", "Q", "Scenarios", "preview", "read"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(
-        f"module 'mlsysim' has no attribute {name!r}; it offers {', '.join(__all__)}"
-    )
+    from mlsysim.doors import opened
+
+    return opened(__name__, _HOMES, name)
 
 
 def __dir__() -> list[str]:

@@ -8,7 +8,6 @@ classes and outputs, and comments that start with ASSUME.
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -17,7 +16,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 
-from mlsysim import files, paths
+from mlsysim import paths
 from mlsysim.artifacts._homes import kinds as kinds_with_homes
 from mlsysim.artifacts._modules import (
     OWN,
@@ -37,6 +36,7 @@ from mlsysim.artifacts._sources import Source, parse
 from mlsysim.canonical import digest
 from mlsysim.errors import InputError, MlsysimError, nearest
 from mlsysim.runtime import loaded
+from mlsysim.runtime.pins import pins, plain
 
 __all__ = [
     "Module",
@@ -193,10 +193,13 @@ def definitions(*others: str) -> dict[str, str]:
 
 
 def libraries(modules: dict[str, Module]) -> dict[str, str]:
-    """The version of each third-party library that the modules import, from requirements.lock."""
-    pins = _pins()
+    """What requirements.lock says of each third-party library that the modules import."""
     names = sorted({name for each in modules.values() for name in each.libraries})
-    return {name: pins.get(name, "not pinned") for name in names}
+    lines: dict[str, list[str]] = {plain(name): [] for name in names}
+    for pin in pins():
+        if plain(pin.name) in lines:
+            lines[plain(pin.name)].append(pin.line)
+    return {name: " | ".join(lines[plain(name)]) or "not pinned" for name in names}
 
 
 def check_unedited(digests: Iterable[tuple[str, str]]) -> None:
@@ -267,14 +270,3 @@ def _refuse(edited: Iterable[str]) -> None:
             f"{names}: edited while this ran, so it is not known which code made what; nothing is "
             "certified: run it again"
         )
-
-
-def _pins() -> dict[str, str]:
-    """Every line of requirements.lock, by library; several lines of one library are joined."""
-    path = paths.requirements()
-    pins: dict[str, list[str]] = {}
-    for line in files.text(path).splitlines() if path.is_file() else ():
-        found = re.match(r"([A-Za-z0-9._-]+)==", line)
-        if found:
-            pins.setdefault(found[1].lower().replace("-", "_"), []).append(" ".join(line.split()))
-    return {name: " | ".join(lines) for name, lines in pins.items()}

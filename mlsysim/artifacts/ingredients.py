@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from mlsysim import files, paths
+from mlsysim import paths
 from mlsysim.artifacts.artifact_schema import VERSION
 from mlsysim.artifacts.code import Module, closure, closure_of_kind, libraries
 from mlsysim.canonical import digest
 from mlsysim.declarations.documents import Document
 from mlsysim.engine.scenario_types import HOMES
 from mlsysim.errors import InputError
+from mlsysim.runtime.pins import pins
 
 __all__ = ["CHAPTERS", "RECORDS", "Ingredients", "code", "ingredients", "pinned", "short"]
 
@@ -101,9 +102,7 @@ def _digests(modules: Mapping[str, Module]) -> dict[str, str]:
 
 def pinned() -> str:
     """A digest of the pinned libraries, whatever is said about them in comments."""
-    path = paths.requirements()
-    lines = files.text(path).splitlines() if path.is_file() else []
-    return digest([" ".join(each.split()) for line in lines if (each := line.partition("#")[0])])
+    return digest([pin.line for pin in pins()])
 
 
 def code(words: Iterable[str]) -> dict[tuple[str, str], str]:

@@ -6,7 +6,6 @@ cells does not import the libraries that draw.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -40,11 +39,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(
-        f"module 'mlsysim.book' has no attribute {name!r}; it offers {', '.join(__all__)}"
-    )
+    from mlsysim.doors import opened
+
+    return opened(__name__, _HOMES, name)
 
 
 def __dir__() -> list[str]:

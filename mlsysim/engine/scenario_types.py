@@ -5,9 +5,10 @@ One start of the package pays for the classes that it uses, not for all that exi
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+
+from mlsysim.doors import opened
 
 if TYPE_CHECKING:
     from mlsysim.declarations.fields import Declared
@@ -120,6 +121,7 @@ HOMES = {
     "TrainingRunScenario": "training_runs",
     "TrainingStepSweepScenario": "variation",
 }
+_MODULES = {name: f"mlsysim.engine.scenario_definitions.{home}" for name, home in HOMES.items()}
 
 # Those that publish rows as CSV beside the artifact, which the graph shows without loading a class.
 WITH_TABLE = frozenset(
@@ -149,10 +151,7 @@ __all__ = ["HOMES", "KINDS", "WITH_TABLE"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in HOMES:
-        module = f"mlsysim.engine.scenario_definitions.{HOMES[name]}"
-        return getattr(importlib.import_module(module), name)
-    raise AttributeError(f"no scenario class {name!r}; there are {', '.join(HOMES)}")
+    return opened(__name__, _MODULES, name)
 
 
 class _Kinds(Mapping[str, "type[Declared]"]):

@@ -12,12 +12,11 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from mlsysim import files, paths
 from mlsysim.errors import MlsysimError
+from mlsysim.runtime.pins import Pin, pins, plain
 
 __all__ = ["check", "differences"]
 
-_PIN = re.compile(r"(?P<name>[\w.-]+)(?:\[[^]]*])?==(?P<version>[^\s;]+)\s*(?:;\s*(?P<marker>.+))?")
 _INSTALLED = re.compile(r"(?P<name>.+?)-(?P<version>[^-]+)\.dist-info")
 
 
@@ -41,15 +40,18 @@ def differences(names: Iterable[str] | None = None) -> list[str]:
     Installed is what the names of the metadata folders on Python's path say: to read them is a
     hundred times as quick as to read what is in them.
     """
-    asked = None if names is None else {_plain(name) for name in names}
+    asked = None if names is None else {plain(name) for name in names}
+    pinned: dict[str, list[Pin]] = {}
+    for pin in pins():
+        pinned.setdefault(pin.name, []).append(pin)
     installed, wrong = _installed(), []
-    for name, pins in _pins().items():
-        if asked is not None and _plain(name) not in asked:
+    for name, lines in pinned.items():
+        if asked is not None and plain(name) not in asked:
             continue
-        has = installed.get(_plain(name))
-        if has in [version for version, _ in pins] or (asked is not None and not has):
+        has = installed.get(plain(name))
+        if has in [pin.version for pin in lines] or (asked is not None and not has):
             continue
-        if meant := [version for version, marker in pins if _applies(marker)]:
+        if meant := [pin.version for pin in lines if _applies(pin.marker)]:
             is_there = f"{name} {has} is installed" if has else f"{name} is not installed"
             wrong.append(f"{is_there}, requirements.lock pins {' or '.join(meant)}")
     return wrong
@@ -60,33 +62,19 @@ def _cut(found: list[str]) -> str:
     return "; ".join(found[:3]) + more
 
 
-def _pins() -> dict[str, list[tuple[str, str]]]:
-    """Version and marker of each line of requirements.lock, by library."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    path = paths.requirements()
-    for line in files.text(path).splitlines() if path.is_file() else ():
-        if pin := _PIN.match(line):
-            found.setdefault(pin["name"], []).append((pin["version"], pin["marker"] or ""))
-    return found
-
-
 def _installed() -> dict[str, str]:
     """The version of each library on Python's path; of several the first, which is imported."""
     found: dict[str, str] = {}
     for folder in sys.path:
         for name in sorted(_names_in(folder or ".")):
             if told := _INSTALLED.fullmatch(name):
-                found.setdefault(_plain(told["name"]), told["version"])
+                found.setdefault(plain(told["name"]), told["version"])
     return found
 
 
 def _names_in(folder: str) -> Iterator[str]:
     with suppress(OSError), os.scandir(folder) as entries:
         yield from (entry.name for entry in entries)
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _applies(marker: str) -> bool:

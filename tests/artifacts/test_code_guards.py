@@ -20,7 +20,7 @@ SOLVERS = sorted(paths.PACKAGE.joinpath("solvers").glob("*.py"))
 
 def of_closures() -> list[str]:
     # The table of scenario_types is read, and the class that it names is followed.
-    beside = {"mlsysim", "mlsysim.engine.scenario_types"}
+    beside = {"mlsysim", "mlsysim.doors", "mlsysim.engine.scenario_types"}
     return sorted({name for kind in KINDS for name in closure_of_kind(kind)} - beside)
 
 

@@ -19,7 +19,7 @@ from mlsysim.building import records, status
 from mlsysim.building.solving import solve
 from mlsysim.canonical import digest
 from mlsysim.declarations.documents import document
-from mlsysim.errors import MlsysimError
+from mlsysim.errors import InputError, MlsysimError
 from mlsysim.runtime import environment
 from tests.conftest import Run
 
@@ -141,6 +141,13 @@ def test_lines_of_the_lock_for_other_machines_are_not_asked_for(root: Path) -> N
         encoding="utf-8",
     )
     assert environment.differences() == ["no-such-thing is not installed, requirements.lock pins 2"]
+
+
+def test_a_line_of_the_lock_that_pins_nothing_is_named(root: Path) -> None:
+    (root / "requirements.lock").write_text("# Pins.\npint==0.1  # units\nnumpy>=2\n", "utf-8")
+    with pytest.raises(InputError) as error:
+        environment.differences()
+    assert str(error.value) == "requirements.lock:3: expected NAME==VERSION, found 'numpy>=2'"
 
 
 def test_verify_advises_what_then_works(solved: Path, run: Run) -> None:
