@@ -29,6 +29,7 @@ from mlsysim.canonical import loads
 from mlsysim.declarations import documents
 from mlsysim.engine.scenario_types import WITH_TABLE
 from mlsysim.errors import InputError, MlsysimError
+from mlsysim.library_hooks import snakemake_runs
 from mlsysim.runtime import interpreter, turns
 
 __all__ = ["Chapter", "Plan", "Run", "batches", "plan"]
@@ -183,11 +184,11 @@ class Run:
         self._workflow = workflow
         self._how = {
             "alone": any(each.startswith(("results/", "build/")) for each in arguments),
-            "spread": workflow.resource_settings.nodes is not None,  # a cluster's jobs at a time
+            "spread": snakemake_runs.has_nodes(workflow),
         }
         own = str(Path(sys.executable).parent)  # they run what runs this, whatever is installed
         os.environ["PATH"] = os.pathsep.join([own, os.environ.get("PATH", "")])
-        if workflow.is_main_process:
+        if snakemake_runs.is_first_process(workflow):
             self._quiet_since = turns.quiet_since()
             os.environ[turns.BUILD] = "1"  # jobs of this build do not wait for it
             self.plan = plan(**self._how)
@@ -200,17 +201,12 @@ class Run:
         sign, stale = self._begun
         return "" if stale.isdisjoint(outputs) else sign
 
-    @property
-    def _builds(self) -> bool:
-        """Whether this run makes things: neither a dry run nor a picture or a list."""
-        return self._workflow.executor_plugin is not None and not self._workflow.dryrun
-
     @cached_property
     def _begun(self) -> tuple[str, set[str]]:
         """The file that is new for what is stale, and all that is."""
-        if not self._workflow.is_main_process:
+        if not snakemake_runs.is_first_process(self._workflow):
             return paths.shown(_told()), {path for made in self.plan.stale() for path in made}
-        if not self._builds:
+        if not snakemake_runs.builds(self._workflow):
             stale = [*self.plan.stale()]
             return _newer_than(stale), {path for made in stale for path in made}
         if turns.wait_for_other_builds() != self._quiet_since:

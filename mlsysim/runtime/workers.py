@@ -10,7 +10,8 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing.util import register_after_fork
+
+from mlsysim.library_hooks.python_forks import first_in_each_fork
 
 __all__ = ["bound_to_this_process", "end_with_parent", "killed_with_parent"]
 
@@ -52,19 +53,11 @@ def bound_to_this_process() -> Iterator[None]:
 
     It is for forks of a library, which would wait for ever to be heard by a parent that is gone.
     """
-    here = _Here()
-    register_after_fork(here, _Here.bind)
-    yield
-    del here  # multiprocessing forgets what nothing else holds
+    process = os.getpid()
 
-
-class _Here:
-    """The process that forks."""
-
-    def __init__(self) -> None:
-        self.process = os.getpid()
-
-    def bind(self) -> None:
-        """What a new fork does first."""
-        killed_with_parent(self.process)
+    def bind() -> None:
+        killed_with_parent(process)
         end_with_parent()
+
+    with first_in_each_fork(bind):
+        yield

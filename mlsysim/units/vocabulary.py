@@ -13,6 +13,7 @@ import pint
 from pint import DimensionalityError
 
 from mlsysim.errors import UnitError, nearest
+from mlsysim.library_hooks.pint_units import ExactRegistry
 from mlsysim.scalars import plain
 
 __all__ = [
@@ -32,30 +33,7 @@ __all__ = [
 ]
 
 
-class _ExactRegistry(pint.UnitRegistry[Any]):
-    """Unit factors are ratios of integers, so a conversion rounds once, to the nearest float."""
-
-    def convert(self, value: Any, src: Any, dst: Any, inplace: bool = False, **given: Any) -> Any:
-        """`value` in the unit `src` expressed in the unit `dst`."""
-        one = Fraction(1)
-        factor: Any = super().convert(one, src, dst, inplace, **given)
-        if factor is one:  # the units are the same
-            return value
-        if isinstance(value, Fraction):
-            return value * factor
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            if not math.isfinite(value):
-                return value
-            try:
-                return float(Fraction(repr(float(value))) * factor)
-            except OverflowError:
-                raise UnitError(f"{value:g} is too large for a 64-bit float in that unit") from None
-        if factor.denominator == 1:  # arrays: at most two roundings
-            return value * float(factor.numerator)
-        return value * float(factor.numerator) / float(factor.denominator)
-
-
-ureg = _ExactRegistry(str(Path(__file__).with_suffix(".txt")), non_int_type=Fraction)
+ureg = ExactRegistry(str(Path(__file__).with_suffix(".txt")), non_int_type=Fraction)
 if TYPE_CHECKING:
     Quantity: TypeAlias = pint.Quantity[Any]
 else:

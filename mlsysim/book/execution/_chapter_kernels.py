@@ -11,15 +11,14 @@ import os
 import secrets
 import signal
 import sys
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from queue import Empty
 from typing import Any
 
+from mlsysim.library_hooks import jupyter_kernels
 from mlsysim.runtime import used, workers
 
 __all__ = ["each", "kernel"]
@@ -94,11 +93,9 @@ def kernel(settings: Path, folder: Path) -> Iterator[Any]:
     process.start()
     workers.end_with_parent()
     try:
-        manager = AsyncKernelManager(
-            connection_file=str(file), transport="ipc", client_factory=_client_class()
-        )
+        manager = AsyncKernelManager(connection_file=str(file), transport="ipc")
         manager.load_connection_file()
-        manager.provisioner = _provisioner(process)
+        manager.provisioner = jupyter_kernels.provisioner(process)
         yield manager
     finally:
         # With what the cells started: it would go on, and hold the ends of our pipes open.
@@ -111,71 +108,10 @@ def kernel(settings: Path, folder: Path) -> Iterator[Any]:
 
 def _run(connection_file: Path, folder: Path) -> None:
     """The life of a kernel."""
-    from ipykernel.kernelapp import IPKernelApp
-
     os.setsid()  # an interrupt at the terminal is its client's to handle
     workers.end_with_parent()
     os.environ["IPYTHONDIR"] = str(connection_file.parent)
     os.chdir(folder)
     sys.path.insert(0, "")  # a cell may import what lies beside the chapters
     used.watch(connection_file.with_name("used"))
-    arguments = [f"--f={connection_file}", f"--IPKernelApp.parent_handle={os.getppid()}"]
-    sys.argv = ["ipykernel_launcher", *arguments]
-    IPKernelApp.launch_instance(argv=arguments)
-
-
-def _client_class() -> Any:
-    """A client that knows when its kernel is ready; the usual one waits for a while to be sure."""
-    from jupyter_client.asynchronous.client import AsyncKernelClient
-
-    class Client(AsyncKernelClient):
-        async def wait_for_ready(self, timeout: float | None = None) -> None:
-            """Return when both the answer to a question and the news of it have come."""
-            last = time.monotonic() + (timeout or float("inf"))
-            while time.monotonic() < last and await self.is_alive():
-                asked = self.kernel_info()
-                with suppress(Empty):
-                    await self.get_shell_msg(timeout=1)
-                    while True:
-                        told = await self.get_iopub_msg(timeout=0.02)
-                        about = told["parent_header"].get("msg_id")
-                        if about == asked and told["content"].get("execution_state") == "idle":
-                            return
-            raise RuntimeError("the kernel did not start")
-
-    return Client
-
-
-def _provisioner(process: Any) -> Any:
-    """What a kernel's manager asks about its process."""
-    from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
-
-    class Forked(KernelProvisionerBase):
-        """A kernel that runs already."""
-
-        has_process = True
-
-        async def poll(self) -> int | None:
-            return process.exitcode  # type: ignore[no-any-return]
-
-        async def wait(self) -> int | None:
-            process.join()
-            return process.exitcode  # type: ignore[no-any-return]
-
-        async def send_signal(self, signum: int) -> None:
-            with suppress(ProcessLookupError):
-                os.kill(process.pid, signum)
-
-        async def kill(self, restart: bool = False) -> None:  # noqa: ARG002
-            process.kill()
-
-        async def terminate(self, restart: bool = False) -> None:  # noqa: ARG002
-            process.terminate()
-
-        async def launch_kernel(self, cmd: list[str], **_arguments: Any) -> Any:
-            raise NotImplementedError(f"{cmd}: the kernel runs already")
-
-        async def cleanup(self, restart: bool = False) -> None:
-            """Nothing is left of it but its folder, which is its user's."""
-
-    return Forked()
+    jupyter_kernels.run_kernel(str(connection_file))

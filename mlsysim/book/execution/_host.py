@@ -8,8 +8,6 @@ It ends when its standard input does.
 from __future__ import annotations
 
 import ast
-import atexit
-import gc
 import importlib
 import importlib.util
 import io
@@ -25,21 +23,14 @@ from mlsysim.book.execution import _chapter_kernels
 from mlsysim.book.execution.chapter_execution import run_cells
 from mlsysim.book.source import cells
 from mlsysim.errors import MlsysimError
+from mlsysim.library_hooks import jupyter_kernels
 from mlsysim.runtime import loaded, turns
-
-# What a kernel and its client import by themselves; the last ones as late as they can.
-_TOOLS = (
-    *("ipykernel.kernelapp", "ipykernel.ipkernel", "nbclient.client", "nbformat.validator", "yaml"),
-    *("ipykernel.debugger", "IPython.core.completerlib", "IPython.extensions.storemagic"),
-    "tornado.platform.asyncio",
-)
 
 
 def main(jobs: int, *chapters: str) -> None:
     """Execute the chapters, `jobs` at a time, and print what became of each as a line of JSON."""
     told = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what anything else prints is no answer
-    atexit.register(gc.freeze)  # what was imported is not looked through for garbage at the end
     with turns.at_work():
         _preload(chapters)
         for chapter, result in _chapter_kernels.each(run_cells, [*chapters], jobs, sys.stdin):
@@ -64,9 +55,7 @@ def _preload(chapters: tuple[str, ...]) -> None:
 
     An import that fails is left to the cell, which tells its line.
     """
-    for module in _TOOLS:
-        importlib.import_module(module)
-    importlib.import_module("nbformat.validator").get_validator()
+    jupyter_kernels.import_what_kernels_import()
     for module, name in sorted({each for chapter in chapters for each in _imported(chapter)}):
         with suppress(Exception):
             if not _is_of_project(module):

@@ -28,27 +28,15 @@ def with_outputs(page: Page, text: str | None = None) -> Any:
     from myst_nb.core.read import read_myst_markdown_notebook
     from myst_parser.config.main import MdParserConfig
 
+    from mlsysim.library_hooks.myst_nb_pages import mend_source_map
+
     source = page.text if text is None else text
     config = MdParserConfig(enable_extensions=set(EXTENSIONS))
     notebook = read_myst_markdown_notebook(source, config=config, add_source_map=True)
-    _mend_source_map(notebook, source.split("\n"))
+    mend_source_map(notebook, source.split("\n"))
     if page.name in chapters():
         _paste_outputs(page.name, notebook)
     return notebook
-
-
-def _mend_source_map(notebook: Any, lines: list[str]) -> None:
-    """Let warnings name the right line.
-
-    MyST-NB counts a text cell from the empty lines before it, which it strips, and counts one line
-    too many; the two cancel where there is one empty line.
-    """
-    begins = notebook.metadata["source_map"]
-    for index, cell in enumerate(notebook.cells):
-        if cell.cell_type == "markdown":
-            while not lines[begins[index]].strip():
-                begins[index] += 1
-            begins[index] -= 1
 
 
 def _paste_outputs(chapter: str, notebook: Any) -> None:

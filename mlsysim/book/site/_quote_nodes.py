@@ -107,7 +107,7 @@ class ResolveQuotes(SphinxTransform):
         if earlier:
             anchor += f":{earlier + 1}"
         self.places.append((value.key, value.text, anchor))
-        node.children = []
+        node.clear()
         node += text
         node["ids"] = [anchor]
         node["key"] = value.key
@@ -126,7 +126,7 @@ class ResolveQuotes(SphinxTransform):
 
         if math:
             filled = ROLE.sub(text, node.astext())
-            node.children = []
+            node.clear()
             node += nodes.Text(filled)
         else:
             node["alt"] = ROLE.sub(text, node["alt"])

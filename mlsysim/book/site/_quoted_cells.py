@@ -68,7 +68,7 @@ def _fill(table: nodes.table, number: TableNumber, page: str) -> None:
     paragraph = found[0][0]
     made = quote("", cell.spec.split()[0], spec=cell.spec)
     made.line = number.line
-    paragraph.children = []
+    paragraph.clear()
     paragraph += made
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -11,7 +9,6 @@ from pybtex.backends import plaintext
 from pybtex.plugin import register_plugin
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
-from sphinx.project import Project
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxRole
 
@@ -23,6 +20,7 @@ from mlsysim.book.site._quote_nodes import PLACES
 from mlsysim.book.source.cells import chapters
 from mlsysim.canonical import digest
 from mlsysim.declarations import drafts
+from mlsysim.library_hooks.sphinx_pages import add_pages_from_elsewhere
 
 __all__ = ["is_generated", "parse", "register"]
 
@@ -33,41 +31,11 @@ SECTIONS = "mlsysim_sections"
 _EXTENSIONS = {"fieldlist"}
 
 
-class BookProject(Project):
-    """The files in chapters/, and for a book of HTML the pages that are generated.
-
-    Sphinx knows one folder of sources. A generated page seems to lie in it, under its own name, and
-    is read from where it was written.
-    """
-
-    generated = False
-
-    def discover(
-        self, exclude_paths: Iterable[str] = (), include_paths: Iterable[str] = ("**",)
-    ) -> set[str]:
-        """The names of all pages; generated ones are written before they are named."""
-        super().discover(exclude_paths, include_paths)
-        for name, path in generated_pages.write().items() if self.generated else ():
-            seeming = Path(name).with_suffix(path.suffix)
-            self.docnames.add(name)
-            self._docname_to_path[name] = seeming
-            self._path_to_docname[seeming] = name
-        return self.docnames
-
-    def doc2path(self, docname: str, absolute: bool) -> Any:
-        """The file of a page; relative to chapters/ if not `absolute`."""
-        if absolute and is_generated(docname):
-            return type(self.srcdir)(generated_pages.source(docname))
-        return super().doc2path(docname, absolute)
-
-
 def take_over(app: Sphinx) -> None:
-    """Let this build look for generated pages too, if the book lists them and does not print."""
-    project = BookProject(app.srcdir, app.config.source_suffix)
-    project.restore(app.project)
-    project.generated = app.builder.format == "html" and generated_pages.is_listed()
-    app.project = app.env.project = project
-    if not project.generated:
+    """Let this build have the generated pages too, if the book lists them and does not print."""
+    if app.builder.format == "html" and generated_pages.is_listed():
+        add_pages_from_elsewhere(app, generated_pages.write)
+    else:
         # Links are no print. What index.md lists of these pages is a pattern, which may be empty.
         app.config.suppress_warnings.append("toc.empty_glob")
 

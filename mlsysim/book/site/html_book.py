@@ -165,8 +165,9 @@ def run_sphinx(out: Path, builder: str, jobs: int = 1) -> str:
 
 def _told_by(error: SphinxParallelError) -> str:
     """What Sphinx said in another process. Raises what else was raised there, by its name."""
-    name, _, message = error.message.partition(": ")
-    module, _, kind = name.rpartition(".")
+    from mlsysim.library_hooks.sphinx_pages import raised_in_fork
+
+    module, kind, message = raised_in_fork(error)
     if module == errors.__name__:
         raise getattr(errors, kind)(message) from None
     if isinstance(raised := getattr(builtins, kind, None), type) and issubclass(raised, OSError):

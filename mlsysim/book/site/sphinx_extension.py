@@ -9,7 +9,6 @@ from typing import Any
 
 from docutils import nodes
 from myst_nb.sphinx_ import Parser
-from myst_nb.sphinx_ext import add_global_html_resources
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
@@ -31,6 +30,8 @@ from mlsysim.book.site import (
 )
 from mlsysim.book.source.cells import chapters
 from mlsysim.canonical import digest
+from mlsysim.library_hooks.myst_nb_pages import write_style_sheet
+from mlsysim.library_hooks.sphinx_pages import tidy_search
 
 __all__ = ["read_page", "setup"]
 
@@ -104,7 +105,7 @@ def lay_out_styles(app: Sphinx) -> None:
         if static.is_dir():
             static.rename(before)
         static.mkdir(parents=True)
-        add_global_html_resources(app, None)
+        write_style_sheet(app)
 
 
 def settle_styles(app: Sphinx, exception: Exception | None) -> None:
@@ -124,17 +125,9 @@ def _static(app: Sphinx) -> tuple[Path, Path]:
 
 
 def mend_search(app: Sphinx) -> list[Any]:
-    """Let the search of a book that was built again be that of a first build.
-
-    Sphinx forgets the entries of the index on pages that it does not write again, and keeps words
-    that no page has any longer. The search finds the words of the entries as objects.
-    """
-    indexer = getattr(app.builder, "indexer", None)
-    if indexer is not None:
-        indexer._index_entries.clear()
-        for words in (indexer._mapping, indexer._title_mapping):
-            for gone in [word for word, pages_with_it in words.items() if not pages_with_it]:
-                del words[gone]
+    """Let the search of a book that was built again be that of a first build."""
+    if indexer := getattr(app.builder, "indexer", None):
+        tidy_search(indexer)
     return []
 
 

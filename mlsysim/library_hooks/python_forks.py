@@ -1,0 +1,32 @@
+"""Python's multiprocessing: what each fork does first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing import util
+
+__all__ = ["first_in_each_fork"]
+
+
+@contextmanager
+def first_in_each_fork(work: Callable[[], None]) -> Iterator[None]:
+    """Every process that `multiprocessing` forks in the block does this before anything else.
+
+    Written for Python 3.11 to 3.13, where `multiprocessing.util.register_after_fork` is not
+    documented; `os.register_at_fork` runs before a fork knows its parent, and cannot be taken back.
+    Buys that the processes of Sphinx end with a build that was killed.
+    """
+    held = _Held(work)
+    util.register_after_fork(held, _Held.call)
+    yield
+    del held  # multiprocessing forgets what nothing else holds
+
+
+class _Held:
+    def __init__(self, work: Callable[[], None]) -> None:
+        self.work = work
+
+    def call(self) -> None:
+        """What was asked for."""
+        self.work()
