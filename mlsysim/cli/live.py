@@ -23,6 +23,7 @@ from typing import Any
 from mlsysim import paths
 from mlsysim.building import records
 from mlsysim.errors import InputError
+from mlsysim.templates import template
 
 __all__ = ["News", "run", "said", "snapshot", "with_script"]
 
@@ -33,28 +34,6 @@ _NEWS = "/live-news"
 _BUILD = [sys.executable, "-m", "snakemake", "all"]
 _QUIET = ["--quiet", "all"]  # what the commands say is enough, unless Snakemake itself stumbles
 _PROFILE = "Using workflow specific profile"
-_SCRIPT = """\
-<script>
-(() => {
-  const here = __VERSION__;
-  const news = new EventSource("__NEWS__");
-  news.onmessage = (event) => {
-    const { version, error } = JSON.parse(event.data);
-    if (version !== here) location.reload();
-    document.getElementById("live-error")?.remove();
-    if (!error) return;
-    const shown = document.createElement("pre");
-    shown.id = "live-error";
-    shown.setAttribute("role", "alert");
-    shown.textContent = error;
-    shown.style.cssText = "position:fixed;inset:auto 0 0 0;z-index:9999;max-height:50vh;margin:0;" +
-      "overflow:auto;padding:1rem;white-space:pre-wrap;color:#fff;background:#8b1a1a";
-    document.body.append(shown);
-  };
-  addEventListener("pagehide", () => news.close());
-})();
-</script>
-"""
 
 
 @dataclass
@@ -107,8 +86,8 @@ class Handler(SimpleHTTPRequestHandler):
 
     def _send_page(self, page: Path) -> None:
         found = page.is_file()
-        waiting = "<!doctype html><title>Not built yet</title><body><p>Not built yet.</p></body>"
-        text = page.read_text(encoding="utf-8") if found else waiting
+        waiting = template("cli/templates/not_built.html")
+        text = page.read_text(encoding="utf-8") if found else waiting.render()
         body = with_script(text, self.news.state()[0]).encode()
         self.send_response(200 if found else 404)
         self.send_header("Content-Type", "text/html; charset=utf-8")
@@ -141,7 +120,7 @@ class Handler(SimpleHTTPRequestHandler):
 
 def with_script(page: str, version: int) -> str:
     """A page with the script that waits for a version after this one."""
-    script = _SCRIPT.replace("__VERSION__", str(version)).replace("__NEWS__", _NEWS)
+    script = template("cli/templates/live.html").render(version=version, news=_NEWS)
     head, end, tail = page.rpartition("</body>")
     return head + script + end + tail if end else page + script
 

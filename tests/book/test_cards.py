@@ -15,9 +15,7 @@ WORKS = {
     "unlisted": Work("Someone 2021", "A title"),
     "Scenarios.Fit": Work("Fit", "The fit", "artifacts/Fit.json"),
 }
-BROWN = (
-    '<a href="bibliography.html#id1" title="The &quot;few-shot&quot; paper">Brown et al. 2020</a>'
-)
+BROWN = '<a href="bibliography.html#id1" title="The &#34;few-shot&#34; paper">Brown et al. 2020</a>'
 
 
 @pytest.fixture

@@ -37,6 +37,7 @@ def known() -> list[Path]:
             *(path for chapter in cells.chapters() for path in on_disk(chapter)),
             *(paths.build() / "executed" / f"{name}.ipynb" for name in cells.chapters()),
             *(paths.PACKAGE / "engine" / "scenario_definitions").glob("*.py"),
+            *(paths.PACKAGE / "book" / "site" / "templates").glob("*.html"),
         }
     )
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from html import escape
 from itertools import groupby
 from typing import Any
+
+from markupsafe import Markup, escape
 
 from mlsysim.artifacts.numbers import exact_number, with_unit
 from mlsysim.artifacts.reading import Artifact
 from mlsysim.declarations.follows import NAME
+from mlsysim.templates import template
 
 __all__ = ["Place", "Work", "basis", "card", "exact", "identity", "source", "terms"]
 
@@ -87,33 +89,18 @@ def terms(artifact: Artifact, key: str) -> dict[str, str]:
     return found
 
 
-def source(text: str, works: Mapping[str, Work]) -> str:
-    """Where an input comes from, as HTML: works by their authors, with the place in them."""
-    if text.startswith(_ASSUMPTION):
-        return f"Assumption: {_html(text.removeprefix(_ASSUMPTION))}"
-    parts = []
+def _cited(text: str, works: Mapping[str, Work]) -> Iterator[tuple[Work, str]]:
+    """The works that a source names, each with the place in it."""
     for part in text.split(";"):
         key, _, place = (each.strip() for each in part.partition(","))
-        work = works.get(key, Work(key, ""))
-        label = _html(work.label)
-        if work.href:
-            label = f'<a href="{escape(work.href)}" title="{escape(work.title)}">{label}</a>'
-        parts.append(label + (f", {_html(place)}" if place else ""))
-    return "; ".join(parts)
+        yield works.get(key, Work(key, "")), place
 
 
-def origin(entry: Mapping[str, Any], works: Mapping[str, Work]) -> str:
-    """Where an input comes from, as HTML: what it follows, and its source."""
-    said = source(entry["source"], works)
-    if "follows" not in entry:
-        return said
-
-    def linked(name: re.Match[str]) -> str:
-        work = works.get(".".join(name[0].split(".")[:2]), Work("", ""))
-        link = f'<a href="{escape(work.href)}" title="{escape(work.title)}">' if work.href else ""
-        return f"{link}{_code(name[0])}</a>" if link else _code(name[0])
-
-    return f"Follows {re.sub(NAME, linked, _html(entry['follows']))}. {said}"
+def _followed(text: str, works: Mapping[str, Work]) -> Iterator[tuple[str, Work]]:
+    """The parts of what a value follows: names with their scenarios, and the text between them."""
+    for part in re.split(f"({NAME})", text):
+        shown = _code(part) if re.fullmatch(NAME, part) else part
+        yield shown, works.get(".".join(part.split(".")[:2]), Work(part, ""))
 
 
 def card(
@@ -132,112 +119,72 @@ def card(
     A result leaves room, an element of class ``basis``, for what all results of the scenario share.
     """
     full = artifact.resolve(key)
-    entry = artifact.entry(full)
-    name = _code(f"{artifact.name}.{key}")
-    parts = [
-        f'<p class="key" id="quote-card-key">{name}</p>',
-        f'<p class="value">{_html(exact(entry))}</p>',
-    ]
-    if entry.get("description"):
-        parts.append(f'<p class="words">{_sentence(entry["description"])}</p>')
-    if full in artifact.outputs:
-        parts += _equation(artifact, full)
-    else:
-        parts.append(f'<p class="words">{origin(entry, works)}</p>')
-    if draft:
-        parts.append('<p class="words"><strong>Draft</strong>, not to be published.</p>')
-    if not artifact.feasible:
-        parts.append(f'<p class="words">{_sentence(f"infeasible: {artifact.feasibility}")}</p>')
-    if full in artifact.outputs:
-        parts.append('<div class="basis"></div>')
-    title = _html(artifact.title)
-    scenario = f'<a href="{escape(page)}">{title}</a>' if page else title
-    data = f'<a href="artifacts/{artifact.name}.json">artifact</a>'
-    parts += [
-        _printed(places),
-        f'<p class="scenario">{scenario} ({data})</p>',
-        f'<p class="command"><code>mlsysim show {name}</code></p>',
-    ]
-    return "\n".join(parts)
+    equations, named = _equations(artifact, full)
+    return str(
+        _macros().card(
+            key=f"{artifact.name}.{key}",
+            entry=artifact.entry(full),
+            artifact=artifact,
+            is_result=full in artifact.outputs,
+            equations=equations,
+            terms={name: artifact.entry(each) for name, each in named.items()},
+            pages=[(name, list(found)) for name, found in groupby(places, lambda each: each.page)],
+            works=works,
+            page=page,
+            draft=draft,
+        )
+    )
 
 
-def _equation(artifact: Artifact, key: str) -> list[str]:
-    """The equation of a result, and the values of the names in it.
+def _equations(artifact: Artifact, key: str) -> tuple[list[str], dict[str, str]]:
+    """The equation of a result, and what the names in it stand for; an input has none.
 
     An equation that only names another result is followed to the equation of that.
     """
-    equations, named = [], {key: key}
+    equations: list[str] = []
+    named: dict[str, str] = {}
     following: str | None = key
     while following in artifact.outputs and artifact.outputs[following]["equation"]:
         equations.append(artifact.outputs[following]["equation"])
         named = terms(artifact, following)
         following = named.get(equations[-1]) if len(equations) < len(artifact.outputs) else None
-    if not equations:
-        return []
-    lines = [
-        f'<p class="equation"><span aria-hidden="true">= </span>{_code(each)}</p>'
-        for each in equations
-    ]
-    return [f'<div class="equations">{"".join(lines)}</div>', _rows(artifact, named)]
-
-
-def _rows(artifact: Artifact, named: Mapping[str, str]) -> str:
-    """Names with the values that they stand for; nothing if there are none."""
-    rows = [
-        f"<div><dt>{_code(name)}</dt><dd>{_html(exact(artifact.entry(key)))}</dd></div>"
-        for name, key in named.items()
-    ]
-    return f'<dl class="terms">{"".join(rows)}</dl>' if rows else ""
-
-
-def _printed(places: Iterable[Place]) -> str:
-    """The places that print the value, page by page."""
-    pages = []
-    for page, found in groupby(places, lambda place: place.page):
-        links = [f'<a href="{escape(each.href)}">{_html(each.text)}</a>' for each in found]
-        pages.append(f"<li>{_html(page)}: {', '.join(links)}</li>")
-    return f'<div class="places"><p>Printed in</p><ul>{"".join(pages)}</ul></div>'
+    return equations, named
 
 
 def basis(artifact: Artifact, works: Mapping[str, Work]) -> str:
     """What all results of a scenario rest on, as HTML: inputs with sources, and assumptions."""
-    things: dict[str, list[str]] = {}
+    things: dict[str, dict[str, Any]] = {}
     for key, entry in artifact.inputs.items():
         thing = key.rpartition(".")[0] if key.split(".")[0] in _SHARED else ""
-        name = key.removeprefix(f"{thing}.")
-        things.setdefault(thing, []).append(
-            f"<div><dt>{_code(name)}</dt><dd>{_html(exact(entry))}</dd>"
-            f'<dd class="from">{origin(entry, works)}</dd></div>'
-        )
-    inputs = [
-        (f"<p>{_code(thing)}</p>" if thing else "") + f"<dl>{''.join(rows)}</dl>"
-        for thing, rows in things.items()
-    ]
-    parts = [_details(f"{len(artifact.inputs)} inputs and their sources", "".join(inputs))]
-    for title, stated in (
-        ("assumptions", artifact.assumptions),
-        ("things left out", artifact.excludes),
-    ):
-        if stated:
-            items = "".join(f"<li>{_sentence(each['text'])}</li>" for each in stated)
-            parts.append(_details(f"{len(stated)} {title}", f"<ul>{items}</ul>"))
-    return "\n".join(parts)
+        things.setdefault(thing, {})[key.removeprefix(f"{thing}.")] = entry
+    return str(_macros().basis(artifact, things, works))
 
 
-def _details(summary: str, content: str) -> str:
-    return f"<details><summary>{summary}</summary>{content}</details>"
+def source(text: str, works: Mapping[str, Work]) -> str:
+    """Where an input comes from, as HTML: works by their authors, with the place in them."""
+    return str(_macros().source(text, works))
+
+
+def _macros() -> Any:
+    """The macros of the template, which call what reads artifacts and shapes words."""
+    made = template(
+        "book/site/templates/cards.html",
+        ASSUMPTION=_ASSUMPTION,
+        cited=_cited,
+        code=_code,
+        exact=exact,
+        followed=_followed,
+        sentence=_sentence,
+    )
+    return made.module
 
 
 def _sentence(text: str) -> str:
     """A statement with a capital first and a full stop last."""
     full = text if text.endswith((".", "!", "?")) else f"{text}."
-    return _html(full[:1].upper() + full[1:])
+    return full[:1].upper() + full[1:]
 
 
-def _code(text: str) -> str:
+def _code(text: str) -> Markup:
     """Code that a narrow card may break at its dots and underscores."""
-    return re.sub(r"(?<=\w)([._])(?=\w)", r"\1<wbr>", _html(text))
-
-
-def _html(text: str) -> str:
-    return escape(text, quote=False)
+    return Markup(re.sub(r"(?<=\w)([._])(?=\w)", r"\1<wbr>", str(escape(text))))
