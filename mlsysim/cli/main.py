@@ -412,6 +412,7 @@ def _book(options: argparse.Namespace) -> int:
     from mlsysim.book.site import html_book
     from mlsysim.building import records
     from mlsysim.declarations import drafts
+    from mlsysim.library_hooks.python_processes import without_collector
     from mlsysim.runtime import environment, turns
 
     if options.pdf:
@@ -423,7 +424,7 @@ def _book(options: argparse.Namespace) -> int:
         _print_json({"pdf": made}) if options.json else _tell(f"built {made}")
         return 0
     environment.check()
-    with turns.job():
+    with turns.job(), without_collector():
         html_book.remove_left_behind()
         key = records.page_key()
         if records.page_is_torn():

@@ -2,8 +2,9 @@
 
 A module for each library. Every function and class says for which version it was written and what
 it buys, and has a test of its name in tests/library_hooks/test_library_hooks.py, which an upgrade
-that breaks it fails. What is only for speed does without where the library has become another;
-the rest raises `changed`.
+that breaks it fails. A hook raises `changed` where the library has become another; one that is
+only for speed does without. Seconds are of processor time; to lay out all pages of the book takes
+9.5 with all hooks, by two processes.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ IMPORTED = (
 def import_what_kernels_import() -> None:
     """Import what a kernel and its client import by themselves, for all forks to come.
 
-    Written for ipykernel 7.4.0, IPython 9 and nbclient 0.11.0. Buys 0.6 s of processor time when
-    eight chapters are executed. A module that is no longer there is left out.
+    Written for ipykernel 7.4.0, IPython 9 and nbclient 0.11.0. Buys 0.6 s when eight chapters
+    are executed. A module that is no longer there is left out.
     """
     for module in IMPORTED:
         with suppress(ImportError):

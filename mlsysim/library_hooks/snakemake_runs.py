@@ -45,7 +45,7 @@ def builds(workflow: Any) -> bool:
 def prefer_in_order(workflow: Any, rules: Iterable[str]) -> None:
     """Of several rules that make a file, take the first of these: `ruleorder` for computed names.
 
-    Written for Snakemake 9.27.1. Buys chapters in batches: 8 s of processor time for a cold book.
+    Written for Snakemake 9.27.1. Buys batches of chapters: 8 s when all are executed.
     """
     need("snakemake", _WRITTEN_FOR, workflow, "ruleorder")
     workflow.ruleorder(*rules)

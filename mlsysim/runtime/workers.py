@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mlsysim.library_hooks.python_forks import first_in_each_fork
+from mlsysim.library_hooks.python_processes import first_in_each_fork
 
 __all__ = ["bound_to_this_process", "end_with_parent", "killed_with_parent"]
 

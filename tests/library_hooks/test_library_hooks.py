@@ -17,12 +17,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from docutils import nodes
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.connect import write_connection_file
 from jupyter_client.manager import AsyncKernelManager
 from myst_nb.core.read import read_myst_markdown_notebook
 from myst_parser.config.main import MdParserConfig
+from pybtex.backends import plaintext
+from pybtex.plugin import find_plugin
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import docutils_namespace
 
 from mlsysim.library_hooks import (
@@ -33,6 +37,7 @@ from mlsysim.library_hooks import (
     sphinx_pages,
 )
 from mlsysim.library_hooks.pint_units import ExactRegistry
+from mlsysim.library_hooks.pybtex_plugins import find_plain_text_at_once
 from tests.conftest import REPOSITORY
 
 
@@ -109,7 +114,7 @@ def test_provisioner_tells_whether_a_kernel_that_was_not_started_by_its_manager_
 def sphinx(source: Path, out: Path, builder: str, *extensions: str) -> Sphinx:
     return Sphinx(
         source,
-        None,
+        source if (source / "conf.py").is_file() else None,
         out,
         out / "doctrees",
         builder,
@@ -160,6 +165,59 @@ def test_tidy_search_gives_a_book_that_was_built_again_the_search_of_a_first_bui
     assert found == {"tidy": True, "as it is": False}
 
 
+def test_find_stems_once_asks_the_stemmer_once_for_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def stem(_: object, word: str) -> str:
+        asked.append(word)
+        return word
+
+    for name in ("index", "other"):
+        (tmp_path / f"{name}.rst").write_text(":orphan:\n\nZebras\n======\n", "utf-8")
+    monkeypatch.setattr("sphinx.search.en.SearchEnglish.stem", stem)
+    counted = []
+    for hook in (lambda _: None, sphinx_pages.find_stems_once):
+        with docutils_namespace():
+            app = sphinx(tmp_path, tmp_path / f"out {len(counted)}", "html")
+            hook(app)
+            app.build()
+        counted.append(asked.count("Zebras"))
+        asked.clear()
+    assert counted == [2, 1]
+
+
+def test_read_trees_once_reads_a_page_once_for_all_references_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    references = "Book\n====\n\n:numref:`one`, :numref:`two`\n\n.. toctree::\n\n   other\n"
+    (tmp_path / "index.rst").write_text(references, "utf-8")
+    tables = [f".. _{name}:\n\n.. csv-table:: T\n\n   1\n" for name in ("one", "two")]
+    (tmp_path / "other.rst").write_text("\n".join(("Other\n=====\n", *tables)), "utf-8")
+    read: list[str] = []
+    tree = BuildEnvironment.get_doctree
+
+    def get_doctree(env: BuildEnvironment, docname: str) -> nodes.document:
+        read.append(docname)
+        return tree(env, docname)
+
+    monkeypatch.setattr(BuildEnvironment, "get_doctree", get_doctree)
+    counted = []
+    for name, setup in (("with", "read_trees_once as setup"), ("without", "tidy_search")):
+        imported = f"from mlsysim.library_hooks.sphinx_pages import {setup}\n"
+        (tmp_path / "conf.py").write_text(f"numfig = True\n{imported}", "utf-8")
+        with docutils_namespace():
+            sphinx(tmp_path, tmp_path / name, "html").build()
+        page = (tmp_path / name / "index.html").read_text("utf-8")
+        assert "Table 1" in page
+        assert "Table 2" in page
+        counted.append(read.count("other"))
+        read.clear()
+    once, each_time = counted
+    assert once == each_time - 1
+
+
 def test_raised_in_fork_tells_kind_and_message() -> None:
     code = """
 from mlsysim.errors import InputError
@@ -208,7 +266,7 @@ def test_write_style_sheet_does_so_before_the_pages(tmp_path: Path) -> None:
 def test_first_in_each_fork_runs_in_forks_of_the_block_alone() -> None:
     code = """
 import multiprocessing
-from mlsysim.library_hooks.python_forks import first_in_each_fork
+from mlsysim.library_hooks.python_processes import first_in_each_fork
 
 def fork(name):
     process = multiprocessing.get_context("fork").Process(
@@ -222,6 +280,28 @@ with first_in_each_fork(lambda: print("first", flush=True)):
 fork("outside")
 """
     assert python(code).split() == ["first", "inside", "outside"]
+
+
+def test_without_collector_looks_for_no_garbage_and_leaves_what_was_made() -> None:
+    code = """
+import gc
+from mlsysim.library_hooks.python_processes import without_collector
+
+looked = []
+gc.callbacks.append(lambda phase, _: looked.append(phase))
+with without_collector():
+    made = [[] for _ in range(100_000)]
+print(len(looked), gc.isenabled(), gc.get_freeze_count() > 100_000)
+"""
+    assert python(code) == "0 True True\n"
+
+
+def test_find_plain_text_at_once_looks_among_no_installed_packages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    find_plain_text_at_once()
+    monkeypatch.setattr("pybtex.plugin.entry_points", None)
+    assert find_plugin("pybtex.backends", "plaintext") is plaintext.Backend
 
 
 SNAKEFILE = """

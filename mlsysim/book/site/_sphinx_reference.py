@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from docutils import nodes
-from pybtex.backends import plaintext
-from pybtex.plugin import register_plugin
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -186,9 +184,6 @@ def renumbered(_app: Sphinx, env: BuildEnvironment) -> list[str]:
 
 def register(app: Sphinx) -> None:
     """Register this with Sphinx."""
-    # The extension of the bibliography looks this up among all installed packages, for every
-    # citation on a page; what is registered is found at once.
-    register_plugin("pybtex.backends", "plaintext", plaintext.Backend, force=True)
     app.add_node(printed_at)
     app.add_role("printed_at", PrintedAtRole())
     app.add_post_transform(ResolvePlaces)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
 import builtins
-import gc
 import io
 import re
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,7 +42,7 @@ def build(jobs: int = 1) -> Path:
     been executed. Raises MlsysimError that lists all quotes and claims that are wrong, or every
     warning of Sphinx, each with ``chapters/x.md:LINE``.
     """
-    with read_once(), one_look(), _without_collector():
+    with read_once(), one_look():
         book = pages()
         for page in book:
             page.check_dollars()
@@ -58,22 +54,6 @@ def build(jobs: int = 1) -> Path:
             if page.name in chapters():
                 _notebooks.write_resolved(page)
         return _lay_out(jobs)
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Do not look for garbage, of which a build makes little: the search is a sixth of its time.
-
-    Nor at its end, when all that it made would be looked through once more, and when Python ends.
-    """
-    atexit.register(gc.freeze)
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.unfreeze()  # as what has been looked through already
-        gc.enable()
 
 
 def _lay_out(jobs: int) -> Path:

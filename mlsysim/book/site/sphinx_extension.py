@@ -12,7 +12,7 @@ from myst_nb.sphinx_ import Parser
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-from mlsysim import files
+from mlsysim import files, library_hooks
 from mlsysim.book.pages import book_files, page_sources
 from mlsysim.book.site import (
     _card_files,
@@ -20,18 +20,17 @@ from mlsysim.book.site import (
     _downloads,
     _line_breaks,
     _notebooks,
-    _numbered_references,
     _quote_nodes,
     _quoted_cells,
-    _search_words,
     _sphinx_reference,
     _table_html,
     printed_book,
 )
 from mlsysim.book.source.cells import chapters
 from mlsysim.canonical import digest
+from mlsysim.library_hooks import sphinx_pages
 from mlsysim.library_hooks.myst_nb_pages import write_style_sheet
-from mlsysim.library_hooks.sphinx_pages import tidy_search
+from mlsysim.library_hooks.pybtex_plugins import find_plain_text_at_once
 
 __all__ = ["read_page", "setup"]
 
@@ -127,7 +126,7 @@ def _static(app: Sphinx) -> tuple[Path, Path]:
 def mend_search(app: Sphinx) -> list[Any]:
     """Let the search of a book that was built again be that of a first build."""
     if indexer := getattr(app.builder, "indexer", None):
-        tidy_search(indexer)
+        sphinx_pages.tidy_search(indexer)
     return []
 
 
@@ -141,8 +140,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     printed_book.register(app)
     _sphinx_reference.register(app)
     _table_html.register(app)
-    _numbered_references.register(app)
-    _search_words.register(app)
+    sphinx_pages.read_trees_once(app)
+    sphinx_pages.find_stems_once(app)
+    find_plain_text_at_once()
     app.connect("env-get-outdated", outdated)
     app.connect("env-updated", remember)
     app.connect("builder-inited", lay_out_styles)
@@ -153,5 +153,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("build-finished", _downloads.copy)
     app.connect("build-finished", _card_files.write)
     # Pages that another version of this code has read are read again.
-    code = b"".join(path.read_bytes() for path in sorted(Path(__file__).parents[1].rglob("*.py")))
+    folders = (Path(__file__).parents[1], Path(library_hooks.__file__).parent)
+    files_of_code = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
+    code = b"".join(path.read_bytes() for path in files_of_code)
     return {"version": "1", "env_version": int(digest(code), 16), "parallel_read_safe": True}
