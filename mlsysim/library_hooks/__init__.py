@@ -4,7 +4,7 @@ A module for each library. Every function and class says for which version it wa
 it buys, and has a test of its name in tests/library_hooks/test_library_hooks.py, which an upgrade
 that breaks it fails. A hook raises `changed` where the library has become another; one that is
 only for speed does without. Seconds are of processor time; to lay out all pages of the book takes
-9.5 with all hooks, by two processes.
+11 with all hooks, by two processes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sphinx: pages that lie elsewhere, the search, references by number, errors of forks."""
+"""Sphinx: pages that lie elsewhere, the search of a book that was built again, errors of forks."""
 
 from __future__ import annotations
 
@@ -6,22 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.domains.std import StandardDomain
-from sphinx.environment import BuildEnvironment
 from sphinx.errors import SphinxParallelError
 from sphinx.project import Project
 
 from mlsysim.library_hooks import need
 
-__all__ = [
-    "add_pages_from_elsewhere",
-    "find_stems_once",
-    "raised_in_fork",
-    "read_trees_once",
-    "tidy_search",
-]
+__all__ = ["add_pages_from_elsewhere", "raised_in_fork", "tidy_search"]
 
 
 class _WithPagesFromElsewhere(Project):
@@ -87,61 +78,3 @@ def raised_in_fork(error: SphinxParallelError) -> tuple[str, str, str]:
     name, _, message = error.message.partition(": ")
     module, _, kind = name.rpartition(".")
     return module, kind, message
-
-
-def find_stems_once(app: Sphinx) -> None:
-    """Let the search find the stem of each English word once, and not once for each page.
-
-    Written for Sphinx 9.0.4. Buys 1 s when all pages are laid out.
-    """
-    try:
-        from sphinx.search.en import SearchEnglish
-    except ImportError:
-        return
-
-    class SearchWithStems(SearchEnglish):
-        def __init__(self, options: dict[str, str]) -> None:
-            super().__init__(options)
-            self._stems: dict[str, str] = {}
-
-        def stem(self, word: str) -> str:
-            if word not in self._stems:
-                self._stems[word] = super().stem(word)
-            return self._stems[word]
-
-    app.add_search_language(SearchWithStems)
-
-
-class _WithTrees:
-    """An environment whose trees are only looked at, so that one of each page will do."""
-
-    def __init__(self, env: BuildEnvironment) -> None:
-        self._env = env
-        self._trees: dict[str, nodes.document] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._env, name)
-
-    def get_doctree(self, docname: str) -> nodes.document:
-        """The tree of a page as it was read."""
-        if docname not in self._trees:
-            self._trees[docname] = self._env.get_doctree(docname)
-        return self._trees[docname]
-
-
-class _DomainWithTrees(StandardDomain):
-    _with_trees: Any = None
-
-    def resolve_xref(self, env: Any, *args: Any) -> Any:
-        if self._with_trees is None:
-            self._with_trees = _WithTrees(env)
-        return super().resolve_xref(self._with_trees, *args)
-
-
-def read_trees_once(app: Sphinx) -> None:
-    """Let references by number, `{numref}`, read the tree of a page once, and not once for each.
-
-    Written for Sphinx 9.0.4, whose domain of labels resolves them when no page is read any more.
-    Buys 0.7 s when all pages are laid out.
-    """
-    app.add_domain(_DomainWithTrees, override=True)

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from docutils import nodes
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.connect import write_connection_file
 from jupyter_client.manager import AsyncKernelManager
@@ -26,7 +25,6 @@ from myst_parser.config.main import MdParserConfig
 from pybtex.backends import plaintext
 from pybtex.plugin import find_plugin
 from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import docutils_namespace
 
 from mlsysim.library_hooks import (
@@ -114,7 +112,7 @@ def test_provisioner_tells_whether_a_kernel_that_was_not_started_by_its_manager_
 def sphinx(source: Path, out: Path, builder: str, *extensions: str) -> Sphinx:
     return Sphinx(
         source,
-        source if (source / "conf.py").is_file() else None,
+        None,
         out,
         out / "doctrees",
         builder,
@@ -163,59 +161,6 @@ def test_tidy_search_gives_a_book_that_was_built_again_the_search_of_a_first_bui
         again = search_of(tmp_path, tmp_path / name, collect)
         found[name] = again == search_of(tmp_path, tmp_path / f"{name} anew", collect)
     assert found == {"tidy": True, "as it is": False}
-
-
-def test_find_stems_once_asks_the_stemmer_once_for_a_word(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str] = []
-
-    def stem(_: object, word: str) -> str:
-        asked.append(word)
-        return word
-
-    for name in ("index", "other"):
-        (tmp_path / f"{name}.rst").write_text(":orphan:\n\nZebras\n======\n", "utf-8")
-    monkeypatch.setattr("sphinx.search.en.SearchEnglish.stem", stem)
-    counted = []
-    for hook in (lambda _: None, sphinx_pages.find_stems_once):
-        with docutils_namespace():
-            app = sphinx(tmp_path, tmp_path / f"out {len(counted)}", "html")
-            hook(app)
-            app.build()
-        counted.append(asked.count("Zebras"))
-        asked.clear()
-    assert counted == [2, 1]
-
-
-def test_read_trees_once_reads_a_page_once_for_all_references_to_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    references = "Book\n====\n\n:numref:`one`, :numref:`two`\n\n.. toctree::\n\n   other\n"
-    (tmp_path / "index.rst").write_text(references, "utf-8")
-    tables = [f".. _{name}:\n\n.. csv-table:: T\n\n   1\n" for name in ("one", "two")]
-    (tmp_path / "other.rst").write_text("\n".join(("Other\n=====\n", *tables)), "utf-8")
-    read: list[str] = []
-    tree = BuildEnvironment.get_doctree
-
-    def get_doctree(env: BuildEnvironment, docname: str) -> nodes.document:
-        read.append(docname)
-        return tree(env, docname)
-
-    monkeypatch.setattr(BuildEnvironment, "get_doctree", get_doctree)
-    counted = []
-    for name, setup in (("with", "read_trees_once as setup"), ("without", "tidy_search")):
-        imported = f"from mlsysim.library_hooks.sphinx_pages import {setup}\n"
-        (tmp_path / "conf.py").write_text(f"numfig = True\n{imported}", "utf-8")
-        with docutils_namespace():
-            sphinx(tmp_path, tmp_path / name, "html").build()
-        page = (tmp_path / name / "index.html").read_text("utf-8")
-        assert "Table 1" in page
-        assert "Table 2" in page
-        counted.append(read.count("other"))
-        read.clear()
-    once, each_time = counted
-    assert once == each_time - 1
 
 
 def test_raised_in_fork_tells_kind_and_message() -> None:

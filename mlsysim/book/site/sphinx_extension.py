@@ -28,9 +28,9 @@ from mlsysim.book.site import (
 )
 from mlsysim.book.source.cells import chapters
 from mlsysim.canonical import digest
-from mlsysim.library_hooks import sphinx_pages
 from mlsysim.library_hooks.myst_nb_pages import write_style_sheet
 from mlsysim.library_hooks.pybtex_plugins import find_plain_text_at_once
+from mlsysim.library_hooks.sphinx_pages import tidy_search
 
 __all__ = ["read_page", "setup"]
 
@@ -126,7 +126,7 @@ def _static(app: Sphinx) -> tuple[Path, Path]:
 def mend_search(app: Sphinx) -> list[Any]:
     """Let the search of a book that was built again be that of a first build."""
     if indexer := getattr(app.builder, "indexer", None):
-        sphinx_pages.tidy_search(indexer)
+        tidy_search(indexer)
     return []
 
 
@@ -140,8 +140,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     printed_book.register(app)
     _sphinx_reference.register(app)
     _table_html.register(app)
-    sphinx_pages.read_trees_once(app)
-    sphinx_pages.find_stems_once(app)
     find_plain_text_at_once()
     app.connect("env-get-outdated", outdated)
     app.connect("env-updated", remember)
