@@ -20,7 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
-ROOT = Path(__file__).resolve().parents[1]
+import working_tree  # beside this file, which is run as a script
+
 CORES = 2
 CAPACITY = "mlsysim/registry/data/hardware/H100_SXM.toml", "81559 MiB", "81558 MiB"
 BARE = """\
@@ -42,17 +43,7 @@ class Book:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "book"
-        listed = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-            cwd=ROOT,
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
-        for name in filter(None, listed.split("\0")):
-            if (ROOT / name).is_file():
-                (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(ROOT / name, self.folder / name)
+        working_tree.copy_to(self.folder)
         self.chapters = sorted(p.stem for p in self.folder.glob("chapters/[0-9][0-9]_*.md"))
         self.bare = folder / "bare"
 

@@ -11,27 +11,14 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from mlsysim.book.source.front_matter import skeleton
+from tests import working_tree
 
 # A book of two short chapters, so that a test pays for what a build decides and not for long pages:
 # one reads the reference step, the other the A100 step alone, so that tests can tell them apart.
 FIRST = "01_reference_step"
 FIRST_CHAPTER = f"""\
----
-jupytext:
-  notebook_metadata_filter: mlsysim,-jupytext.text_representation.jupytext_version
-  text_representation:
-    extension: .md
-    format_name: myst
-kernelspec:
-  display_name: Python 3
-  language: python
-  name: python3
-mlsysim:
-  scenarios:
-    step: DenseLLMPretrainingStep
----
-
+{skeleton({"step": "DenseLLMPretrainingStep"})}
 # The step
 
 ```{{code-cell}} ipython3
@@ -58,19 +45,9 @@ Predicted against measured times.
 :::
 """
 OTHER = "90_previous_generation"
+ORPHAN = skeleton().replace("---\n", "---\norphan: true\n", 1)
 OTHER_CHAPTER = f"""\
----
-orphan: true
-jupytext:
-  text_representation:
-    extension: .md
-    format_name: myst
-kernelspec:
-  display_name: Python 3
-  language: python
-  name: python3
----
-
+{ORPHAN}
 # The previous generation
 
 ```{{code-cell}} ipython3
@@ -208,17 +185,7 @@ class Build:
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with one commit: the working tree as it is, with a small book in it."""
     folder = tmp_path_factory.mktemp("source") / "book"
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
-    for name in filter(None, listed.split("\0")):
-        if (ROOT / name).is_file() and not _left_out(name):
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
+    working_tree.copy_to(folder, _left_out)
     for page, text in ((FIRST, FIRST_CHAPTER), (OTHER, OTHER_CHAPTER), ("index", INDEX)):
         (folder / f"chapters/{page}.md").write_text(text)
     made = Clone(folder)
