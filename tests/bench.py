@@ -7,11 +7,9 @@ The time of a command is its median, once as processor time with all children, o
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -43,21 +41,7 @@ class Command:
 
     def run(self) -> str:
         """Run it once and return what it printed; a failure ends the benchmark with that text."""
-        # The commands of the environment first, as `make` runs them, and bytecode kept as usual.
-        environment = {**os.environ, "PATH": f"{COMMANDS}{os.pathsep}{os.environ.get('PATH', '')}"}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        done = subprocess.run(
-            self.argv,
-            cwd=self.folder,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            raise SystemExit(f"{' '.join(self.argv)} failed:\n{done.stdout}")
-        return done.stdout
+        return bench_book.run(self.argv, self.folder)
 
     def timed(self) -> tuple[float, float]:
         """Run it once; seconds of processor time, then seconds by the clock."""

@@ -38,6 +38,26 @@ INDEX = "# Bare\n\n```{toctree}\n:numbered:\n\n"
 Times = tuple[float, float]
 
 
+def run(argv: list[str], folder: Path, **variables: str) -> str:
+    """What a command prints that runs in a folder; a failure ends the benchmark with it."""
+    # The commands of the environment first, as `make` runs them, and bytecode kept as usual.
+    commands = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    environment = {**os.environ, **variables, "PATH": commands}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    done = subprocess.run(
+        argv,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(f"{' '.join(argv)} failed:\n{done.stdout}")
+    return done.stdout
+
+
 class Book:
     """A copy of the working tree, with the commands that are timed."""
 
@@ -49,24 +69,8 @@ class Book:
 
     def run(self, *command: str) -> str:
         """What a command prints; a failure ends the benchmark with it."""
-        environment = os.environ | {
-            "MLSYSIM_ROOT": str(self.folder),
-            "PYTHONPATH": str(self.folder),
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
-        }
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        done = subprocess.run(
-            [sys.executable, "-m", *command],
-            cwd=self.folder,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout}")
-        return done.stdout
+        ours = {"MLSYSIM_ROOT": str(self.folder), "PYTHONPATH": str(self.folder)}
+        return run([sys.executable, "-m", *command], self.folder, **ours)
 
     def build(self) -> str:
         """`snakemake -c2 all`."""
