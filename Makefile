@@ -9,11 +9,15 @@ in_venv = PATH="$(CURDIR)/.venv/bin:$$PATH"
 # What these ask of Python is meant for other programs: docstrings are printed in the artifacts.
 unexport PYTHONOPTIMIZE PYTHONWARNINGS
 
+# The last words of a build that failed are what was wrong. Make adds none if it is told to quit while
+# the recipe still runs.
+without_a_word = { kill -QUIT $$PPID; sleep 1; }
+
 .PHONY: all live notebook pdf test test-long test-browser chromium test-notebook test-cluster slurm \
   slurmd quick bench clean help
 
 all: .venv/project.stamp ## make everything that is stale: artifacts, figures, tables, the book
-	$(in_venv) snakemake all --cores all
+	$(in_venv) snakemake all --cores all || $(without_a_word)
 
 live: .venv/project.stamp ## the page in a browser, built again at each save; PORT=8001 for another port
 	$(in_venv) mlsysim live $(if $(PORT),--port $(PORT))

@@ -30,7 +30,7 @@ from mlsysim.declarations import documents
 from mlsysim.engine.scenario_types import WITH_TABLE
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.library_hooks import snakemake_runs
-from mlsysim.runtime import interpreter, turns
+from mlsysim.runtime import interpreter, mistakes, turns
 
 __all__ = ["Chapter", "Plan", "Run", "batches", "plan"]
 
@@ -191,7 +191,7 @@ class Run:
         if snakemake_runs.is_first_process(workflow):
             self._quiet_since = turns.quiet_since()
             os.environ[turns.BUILD] = "1"  # jobs of this build do not wait for it
-            self.plan = plan(**self._how)
+            self.plan = mistakes.or_end(lambda: plan(**self._how))
         else:  # a job of another machine, which its build has told what to do
             os.environ[turns.BUILD] = turns.ELSEWHERE
             self.plan = _read(_told())
@@ -211,9 +211,10 @@ class Run:
             return _newer_than(stale), {path for made in stale for path in made}
         if turns.wait_for_other_builds() != self._quiet_since:
             # Another build made what this one was about to make; the rules stay as declared.
-            stale = [*plan(**self._how).stale()]
+            stale = [*mistakes.or_end(lambda: plan(**self._how)).stale()]
         else:
             stale = [*self.plan.stale()]
+        mistakes.tell_at_end()
         files.write(_told(), json.dumps(asdict(self.plan)) + "\n")
         os.utime(_told())
         for made in stale:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlsysim.errors import MlsysimError, for_terminal, printable
 from mlsysim.files import unwritten
-from mlsysim.runtime import interpreter
+from mlsysim.runtime import interpreter, mistakes
 
 if TYPE_CHECKING:
     from mlsysim.declarations.documents import Document
@@ -32,15 +32,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if run in _MAKING:
             interpreter.need_docstrings()
-        return run(options)
+        status = run(options)
+        if status and _WRONG:
+            mistakes.note("\n".join(_WRONG))
+        return status
     except MlsysimError as error:
         _tell(f"mlsysim: {error}", wrong=True)
+        mistakes.note("\n".join(_WRONG))
         return 1
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:  # a full disk, a folder that may not be read or written
         _tell(f"mlsysim: {unwritten(error)}", wrong=True)
+        mistakes.note("\n".join(_WRONG))
         return 1
 
 
@@ -131,6 +136,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 _NAMED = 8  # scenarios that advice names one by one
+_WRONG: list[str] = []  # what this command said was wrong
 
 
 def _tell(text: str, *, wrong: bool = False) -> None:
@@ -139,6 +145,8 @@ def _tell(text: str, *, wrong: bool = False) -> None:
     Every command prints through this, or as JSON. An error may have several lines, another text is
     one, whatever it holds.
     """
+    if wrong:
+        _WRONG.append(text)
     lines = text.split("\n") if wrong else [text]
     print(for_terminal(lines), file=sys.stderr if wrong else sys.stdout, flush=True)
 
@@ -409,6 +417,8 @@ def _count(number: int, what: str) -> str:
 
 
 def _book(options: argparse.Namespace) -> int:
+    from mlsysim.book.check.checking import check
+    from mlsysim.book.pages.page_sources import read_once
     from mlsysim.book.site import html_book
     from mlsysim.building import records
     from mlsysim.declarations import drafts
@@ -429,7 +439,9 @@ def _book(options: argparse.Namespace) -> int:
         key = records.page_key()
         if records.page_is_torn():
             html_book.forget()
-        html_book.build(options.jobs)
+        with read_once():
+            html_book.build(options.jobs)
+            findings = check()[0]
         records.record_page(key)
     if options.json:
         _print_json({"page": "build/book/index.html", "drafts": drafts.drafts()})
@@ -437,6 +449,8 @@ def _book(options: argparse.Namespace) -> int:
         _tell("built build/book/index.html")
         if remark := drafts.remark():
             _tell(remark)
+        found = sum(not each.information for each in findings)
+        _tell(f"mlsysim check: {_count(found, 'finding')}" + ("" if found else ", as it should be"))
     return 0
 
 

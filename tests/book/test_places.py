@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.books import command, write
+from tests.books import command, line_of, write
 
 # Each line with a mistake ends with a comment that says what is reported for it; the comments are
 # taken out before the build.
@@ -21,7 +21,7 @@ Text.
 :::
 
 :::{figure} _static/favicon.svg
-:alternative: a sign <!-- alternative -->
+:alt: a sign
 
 A caption {ref}`that goes nowhere <no-caption>`. <!-- no-caption -->
 :::"""
@@ -69,13 +69,21 @@ def test_every_warning_of_a_page_names_the_line_of_the_chapter(book: Path) -> No
     said = command(book, "book")
     found = {
         word: int(line)
-        for line, message in re.findall(r"(?m)^chapters/01_small\.md:(\d+): (.*)$", said)
+        for line, message in re.findall(r"(?m)chapters/01_small\.md:(\d+): (.*)$", said)
         for word in expected
         if word in message
     }
     assert found == expected
     assert str(book) not in said
     assert ".ipynb" not in said
+
+
+def test_an_option_that_a_directive_does_not_know_is_told_with_its_line(book: Path) -> None:
+    text = write(book, "x = 1", " :::{figure} _static/favicon.svg\n:alternative: a sign\n\nX\n:::")
+    assert command(book, "execute", "01_small") == ""
+    line = line_of(text, ":alternative:")
+    told = command(book, "book")
+    assert re.search(rf"chapters/01_small\.md:{line}: .*alternative", told), told
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ def test_a_cell_that_is_no_quote_any_longer_is_plain_again_and_leaves_the_record
 
 
 def test_a_table_that_the_page_drops_is_named_by_its_line(book: Path) -> None:
-    text = write(book, CELLS, f" :::{{unknown-one}} x\n{INCLUDE}\n:::")
+    text = write(book, CELLS, f" :::{{acks}}\n{INCLUDE}\n:::")
     told = build(book)
     assert f"chapters/01_small.md:{line_of(text, INCLUDE)}: quote `{STATE} as .1f` is lost" in told
     assert "around the table 01_small/one drops it" in told

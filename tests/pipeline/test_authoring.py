@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import re
 import signal
+import subprocess
+import sys
 import threading
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -72,3 +75,32 @@ def test_the_live_page_follows_what_is_saved_and_survives_a_mistake(built: Clone
         process.stdout.close()
         news.close()
     assert process.returncode == 0
+
+
+def test_the_last_words_of_a_build_that_failed_are_what_was_wrong(built: Clone) -> None:
+    built.edit(f"chapters/{OTHER}.md", "step_time in s as .1f`", "step_tim`")
+    line = (built.path / f"chapters/{OTHER}.md").read_text().split("step_tim`")[0].count("\n") + 1
+    wrong = f"mlsysim: chapters/{OTHER}.md:{line}: quote `DenseLLMPretrainingStepA100.step_tim`: "
+    run = built.run("snakemake", "all")
+    assert run.returncode == 1
+    assert run.stdout.splitlines()[-1].startswith(wrong)
+    (built.path / ".venv").symlink_to(Path(sys.prefix), target_is_directory=True)
+    make = ["make", "--old-file", ".venv/project.stamp", "all"]
+    said = subprocess.run(
+        make,
+        cwd=built.path,
+        env=built.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert said.returncode
+    assert said.stdout.splitlines()[-1].startswith(wrong)
+    built.edit(f"chapters/{OTHER}.md", "step_tim`", "step_time in s as .1f`")
+    mended = built.build()
+    assert "mlsysim check: " in mended.said
+    built.edit("scenarios/DenseLLMPretrainingStepA100.toml", "[", "[[")
+    run = built.run("snakemake", "all")
+    assert run.returncode == 1
+    assert run.stdout.splitlines()[-1].startswith("mlsysim: ")
+    assert "Traceback" not in run.stdout

@@ -13,7 +13,7 @@ from mlsysim.book.check._written_numbers import COUNTED, TypedNumber
 from mlsysim.book.check.known_values import Known, KnownValues, values_of
 from mlsysim.book.check.typed_numbers import typed_numbers
 from mlsysim.book.pages.page_sources import Page, pages
-from mlsysim.book.source import cells
+from mlsysim.book.pages.refusals import wrong_on
 from mlsysim.book.source.findings import Accept, Finding, accepts, accepts_on_page
 from mlsysim.calibration.agreement import differences
 from mlsysim.declarations import drafts
@@ -23,8 +23,6 @@ from mlsysim.errors import MlsysimError
 __all__ = ["check"]
 
 _PLACE = re.compile(r"(?P<file>chapters/[\w.-]+)(?::(?P<line>\d+))?: (?P<message>.*)", re.DOTALL)
-# How quotes.unfit begins, up to the end of the line.
-_UNFIT = re.compile(r"\w+ is infeasible: .*")
 
 
 def check(*, history: bool = False) -> tuple[list[Finding], str]:
@@ -54,10 +52,10 @@ class _Check:
 
     def findings(self) -> list[Finding]:
         """All findings but those that a comment accepts, and the comments that accept nothing."""
-        sound, found = [], []
+        sound, found = list[Page](), list[Finding]()
         for page in self.book:
-            wrong = _wrong_on(page)
-            found += wrong
+            wrong = wrong_on(page)
+            found += [_of(line) for line in wrong]
             if not wrong:
                 sound.append(page)
         typed: dict[str, list[TypedNumber]] = {}
@@ -140,27 +138,6 @@ class _Check:
                 if wrong := _wrong(accept, covered, waits=waits or not whole):
                     left.append(Finding("accept", file, accept.line, wrong))
         return left
-
-
-def _wrong_on(page: Page) -> list[Finding]:
-    """What the build would refuse of a page."""
-    wrong: dict[str, str] = {}
-    for look in (
-        lambda: page.quotes,
-        lambda: page.equations,
-        lambda: page.table_numbers,
-        lambda: page.claims,
-        page.check_dollars,
-        lambda: page.check_reads() if page.name in cells.chapters() else None,
-    ):
-        try:
-            look()
-        except MlsysimError as error:
-            for line in str(error).split("\n"):
-                # Many quotes of one scenario that does not fit are one matter, told at the first.
-                unfit = _UNFIT.search(line)
-                wrong.setdefault(unfit[0] if unfit else line, line)
-    return [_of(line) for line in wrong.values()]
 
 
 def _wrong_purpose(name: str, file: str) -> list[Finding]:

@@ -148,9 +148,10 @@ def _run(chapter: str, sources: list[Cell]) -> tuple[Any, using.Used]:
         try:
             client.execute(cleanup_kc=False)
         except CellExecutionError as error:
-            raise MlsysimError(
-                f"{_where(chapter, sources, error.traceback, reached[-1])}: {_said(error)}"
-            ) from None
+            line, *callers = _lines(sources, error.traceback, reached[-1])
+            called = ", ".join(f"called from line {each}" for each in callers)
+            told = f"{_said(error)} ({called})" if called else _said(error)
+            raise MlsysimError(f"{place(chapter, line)}: {told}") from None
         except CellTimeoutError:
             line = sources[reached[-1]].line
             raise MlsysimError(
@@ -206,14 +207,15 @@ def _said(error: Any) -> str:
     return f"{error.ename}: {value}" if value else str(error.ename)
 
 
-def _where(chapter: str, sources: list[Cell], traceback: str, reached: int) -> str:
-    """The place of the innermost frame that lies in a cell; of the cell, if none is told."""
+def _lines(sources: list[Cell], traceback: str, reached: int) -> list[int]:
+    """The line of the innermost frame that lies in a cell, then those that led to it.
+
+    It is that of the cell, if no frame is told.
+    """
     counted = [cell for cell in sources if cell.source.strip()]  # empty cells are never run
     frames = _FRAME.findall(_COLOR.sub("", traceback))
-    if not frames:
-        return place(chapter, sources[reached].line)
-    number, line = map(int, frames[-1])
-    return place(chapter, counted[number - 1].line + line - 1)
+    lines = [counted[int(number) - 1].line + int(line) - 1 for number, line in frames]
+    return lines[::-1] or [sources[reached].line]
 
 
 def _content(chapter: str, notebook: Any, sources: list[Cell]) -> str:
@@ -224,10 +226,11 @@ def _content(chapter: str, notebook: Any, sources: list[Cell]) -> str:
         cell.metadata = {}
         kept = []
         for output in cell.outputs:
-            if output.output_type == "stream" and output.name == "stderr":
+            if output.output_type == "stream":
                 told = output.text.strip().replace("\n", "\n    ")
                 print(f"{place(chapter, source.line)}: {told}", file=sys.stderr, flush=True)
-                continue  # warnings are for the author, not for the page
+                if output.name == "stderr":
+                    continue  # warnings are for the author, not for the page
             shown = output.get("text", "") + "".join(map(str, output.get("data", {}).values()))
             if _ADDRESS.search(shown):
                 raise MlsysimError(

@@ -257,7 +257,7 @@ def read_once() -> Iterator[None]:
 
     A build asks for each from many sides, and all of them should see the same.
     """
-    token = _KEPT.set({})
+    token = _KEPT.set(kept if (kept := _KEPT.get()) is not None else {})
     try:
         yield
     finally:

@@ -7,12 +7,14 @@ import io
 import re
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlsysim import errors, files, paths
 from mlsysim.artifacts.code import check_imported, one_look
 from mlsysim.book.pages.page_sources import pages, read_once, write_records
+from mlsysim.book.pages.refusals import refused
 from mlsysim.book.reference.generated_pages import origin
 from mlsysim.book.site import _notebooks
 from mlsysim.book.source.cells import chapters
@@ -20,6 +22,7 @@ from mlsysim.errors import MlsysimError
 from mlsysim.runtime import workers
 
 if TYPE_CHECKING:
+    from sphinx.application import Sphinx
     from sphinx.errors import SphinxParallelError
 
 __all__ = ["build", "forget", "remove_left_behind", "run_sphinx"]
@@ -39,21 +42,25 @@ def build(jobs: int = 1) -> Path:
     """Write the records of quotes and claims, build/notebooks and build/book.
 
     `jobs` is how many processes read and write pages. Returns the first page. Chapters must have
-    been executed. Raises MlsysimError that lists all quotes and claims that are wrong, or every
-    warning of Sphinx, each with ``chapters/x.md:LINE``.
+    been executed. Raises MlsysimError that lists all that is wrong with the pages, or every warning
+    of Sphinx, each with ``chapters/x.md:LINE``.
     """
     with read_once(), one_look():
-        book = pages()
-        for page in book:
-            page.check_dollars()
-            if page.name in chapters():
-                page.front_matter.check_notebook()
-                page.check_reads()
-        write_records(book)
-        for page in book:
-            if page.name in chapters():
-                _notebooks.write_resolved(page)
         return _lay_out(jobs)
+
+
+def _prepare(app: Sphinx) -> None:
+    """Refuse what is wrong with the pages, all at once, and write the records and the notebooks."""
+    from mlsysim.book.site.vocabulary import unknown
+
+    book = pages()
+    wrong = [*refused(book), *unknown(app, book)]
+    if wrong:
+        raise MlsysimError("\n".join(wrong))
+    write_records(book)
+    for page in book:
+        if page.name in chapters():
+            _notebooks.write_resolved(page)
 
 
 def _lay_out(jobs: int) -> Path:
@@ -64,7 +71,7 @@ def _lay_out(jobs: int) -> Path:
     if unfinished.exists():
         forget()
     files.write(unfinished, "")
-    warnings = run_sphinx(out, "html", jobs)
+    warnings = run_sphinx(out, "html", jobs, prepare=_prepare)
     if warnings:
         raise MlsysimError("the book has warnings:\n" + warnings)
     check_imported()  # what Sphinx keeps of pages bears the digest of the code on disk
@@ -105,8 +112,12 @@ def _folders(parent: Path) -> list[Path]:
     return sorted(path for path in parent.glob("*") if path.is_dir())
 
 
-def run_sphinx(out: Path, builder: str, jobs: int = 1) -> str:
+def run_sphinx(
+    out: Path, builder: str, jobs: int = 1, prepare: Callable[[Sphinx], None] = lambda _: None
+) -> str:
     """Build the book into `out`; returns Sphinx's warnings, with places relative to the root.
+
+    `prepare` is called when Sphinx is set up and has read nothing yet.
 
     Raises the MlsysimError that reading or writing a page raised, in whichever process.
     """
@@ -129,6 +140,7 @@ def run_sphinx(out: Path, builder: str, jobs: int = 1) -> str:
                 # The first process waits for the others in turns, and leaves its core to them.
                 parallel=min(jobs, _MOST) + 1 if jobs > 1 else 1,
             )
+            prepare(app)
             with workers.bound_to_this_process():
                 app.build()
     except SphinxParallelError as error:

@@ -23,13 +23,15 @@ __all__ = ["Cell", "code_cells", "remember"]
 class Cell:
     """A code cell: its source without options, and the line of the chapter on which that starts.
 
-    `fence` is the line on which the cell opens, `settings` what its options say, as YAML.
+    `fence` is the line on which the cell opens, `settings` what its options say, as YAML. One that
+    the end of the page closes is not `closed`.
     """
 
     source: str
     line: int
     fence: int = field(default=0, compare=False, repr=False)
     settings: str = field(default="", compare=False, repr=False)
+    closed: bool = field(default=True, compare=False, repr=False)
 
     @property
     def tags(self) -> set[str]:
@@ -68,13 +70,13 @@ def remember() -> None:
 _USED: dict[str, Any] = {}
 
 
-def _read(text: str) -> list[tuple[str, int, int, str]]:
+def _read(text: str) -> list[tuple[str, int, int, str, bool]]:
     made = []
     for cell in myst.parsed(text).cells:
         first, _, rest = cell.content.partition("\n")
         blank = bool(rest) and not first.strip()  # one such line parts off the options
         source = rest if blank else cell.content
-        made.append((source.rstrip(), cell.first + blank, cell.line, cell.settings))
+        made.append((source.rstrip(), cell.first + blank, cell.line, cell.settings, cell.closed))
     return made
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from mlsysim import files, paths
 from mlsysim.book.source._code_cells import Cell, code_cells, remember
+from mlsysim.book.source.yaml_slips import line_of, reason
 from mlsysim.errors import InputError
 
 __all__ = [
@@ -25,6 +26,8 @@ __all__ = [
 
 _MAGIC = re.compile(r"^([ \t]*)[%!].*$", re.MULTILINE)
 _INVISIBLE = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029\ufeff]")
+# A directive or a cell that opens inside of a cell which should have been closed.
+_FENCE = re.compile(r"^(?:`{3,}|~{3,}|:{3,})\{", re.MULTILINE)
 _PRODUCT = re.compile(r"[a-z0-9_]+")
 # The calls that make the edges of the graph, and the field of Uses each one fills.
 _CALLS = {"read": "reads", "save_table": "tables", "save_figure": "figures"}
@@ -104,6 +107,7 @@ def _uses(chapter: str, text: str) -> Uses:
 
 def tree(chapter: str, cell: Cell) -> ast.Module:
     """The cell's syntax tree, with lines that only Jupyter understands left out."""
+    _check_fence(chapter, cell)
     for source in (cell.source, _MAGIC.sub(r"\1pass", cell.source)):
         try:
             return ast.parse(source)
@@ -111,8 +115,34 @@ def tree(chapter: str, cell: Cell) -> ast.Module:
             wrong = error
     if cell.source.startswith("%%"):
         return ast.Module(body=[], type_ignores=[])  # a cell in another language
+    if swallowed := _FENCE.search(cell.source):
+        line = cell.line + cell.source.count("\n", 0, swallowed.start())
+        raise _unclosed(chapter, cell, f"before line {line}, where another fence opens")
     line = cell.line + (wrong.lineno or 1) - 1
     raise InputError(f"{place(chapter, line)}: not valid Python: {wrong.msg}")
+
+
+def _check_fence(chapter: str, cell: Cell) -> None:
+    if not cell.closed:
+        raise _unclosed(chapter, cell, "before the end of the page")
+
+
+def _unclosed(chapter: str, cell: Cell, where: str) -> InputError:
+    return InputError(
+        f"{place(chapter, cell.fence)}: the code cell that begins here is not closed {where}; end "
+        "it with a line of ```"
+    )
+
+
+def check_options(chapter: str, cell: Cell) -> None:
+    """See that the options of a cell are YAML. Raises InputError with the line and the reason."""
+    import yaml
+
+    try:
+        yaml.safe_load(cell.settings)
+    except yaml.YAMLError as error:
+        line = cell.fence + 1 + line_of(error)
+        raise InputError(f"{place(chapter, line)}: options of the cell: {reason(error)}") from None
 
 
 def _check_import(node: ast.Import | ast.ImportFrom, where: str) -> None:

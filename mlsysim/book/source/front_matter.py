@@ -10,6 +10,7 @@ from typing import Any
 
 from mlsysim.book.source.cells import place
 from mlsysim.book.source.myst import parsed
+from mlsysim.book.source.yaml_slips import line_of, reason
 from mlsysim.declarations.documents import names
 from mlsysim.errors import InputError
 from mlsysim.naming import meant
@@ -68,8 +69,7 @@ class FrontMatter:
         try:
             content = yaml.safe_load(self._source)
         except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            raise self._wrong(mark.line + 2 if mark else 1, "no valid YAML") from None
+            raise self._wrong(line_of(error) + 2, reason(error)) from None
         return content if isinstance(content, dict) else {}
 
     @cached_property

@@ -31,6 +31,7 @@ _BLOCKS = {
     "math_block": "math",
     "math_block_label": "math",
     "myst_line_comment": "comment",
+    "myst_target": "label",
 }
 
 
@@ -39,8 +40,8 @@ class Block:
     """A part of a page from its first line to its last; its content begins on the line `first`.
 
     `kind` is text, heading, cell (of a pipe table), code, indented (code without a fence), math,
-    comment, html or directive. A cell has the line of its `row`, and in `about` the heads of its
-    row and column.
+    label, comment, html or directive. A cell has the line of its `row`, and in `about` the heads of
+    its row and column.
     """
 
     kind: str
@@ -188,6 +189,8 @@ def _of(tokens: list[Any], before: int) -> Iterator[Block]:
             yield _fence(token, line, last)
         elif token.type in _BLOCKS:
             yield Block(_BLOCKS[token.type], line, last, line, token.content)
+            if token.type == "math_block_label":
+                yield Block("label", last, last, last, token.info)
 
 
 class _Table:
