@@ -126,7 +126,7 @@ def _leaf(value: Any, field: dataclasses.Field[Any], leaf: dict[str, Any]) -> di
     elif not isinstance(value, (int, float)):
         value, unit = leaf["value"], ""
         if isinstance(value, list):
-            value = lists.told(value)
+            value = lists.as_written(value)
     made = {
         "value": value,
         "unit": unit,

@@ -7,7 +7,6 @@ as a layout that does not divide, and whether a name exists, is checked when a s
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,35 +14,20 @@ from typing import Any
 from mlsysim import files, paths
 from mlsysim.artifacts.code import definitions
 from mlsysim.canonical import digest, dumps, loads
+from mlsysim.declarations import patterns
 from mlsysim.declarations.docstrings import summary_of
 from mlsysim.declarations.follows import NAME
+from mlsysim.declarations.kinds import kind_of
 
 __all__ = ["fields", "is_stale", "made_from", "path", "schema", "text", "told"]
 
-_NAME = r"[A-Za-z]\w*"
-_NUMBER = r"[0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?"
-# How units of one dimension are spelled; of other dimensions only the form is checked.
-_ANY_UNIT = r"(1/)?[A-Za-zµ%][A-Za-z0-9*/]*"
-_DECIMAL = "[kMGTPEZ]?"
-_SPELLINGS = (
-    (re.compile(r"([kMGTPEZ]|[KMGT]i)?[Bb]"), "([kMGTPEZ]|[KMGT]i)?[Bb]"),
-    (re.compile(r"[mµun]?s|min|h|d"), "([mµun]?s|min|h|d)"),
-    (re.compile(r"[kMGTPEZ]?(?P<word>FLOP|tok|seq|param|USD)"), None),
-)
-_COLLECTIONS = {
-    "TransformerModel": "Models",
-    "Fleet": "Fleets",
-    "Accelerator": "Hardware",
-    "Fabric": "Hardware",
-    "Node": "Hardware",
-}
 _SOURCE = {
     "description": "KEY of chapters/references.bib and the place in it, or 'assumption: reason'",
     "type": "string",
     "pattern": r"^(assumption:\s*\S[\s\S]*|[^,;]+,\s*[^;\s][^;]*(;[^,;]+,\s*[^;\s][^;]*)*)$",
 }
 
-_FACTOR = rf"({NAME}|{_NUMBER})"
+_FACTOR = rf"({NAME}|{patterns.NUMBER})"
 _FOLLOWS = {
     "follows": {
         "description": "full name of the input or output that the value is, which a build compares",
@@ -82,13 +66,13 @@ def schema() -> dict[str, Any]:
         "base": {
             "description": "a scenario whose fields hold here too, unless this file gives them",
             "type": "string",
-            "pattern": rf"^Scenarios\.{_NAME}$",
+            "pattern": rf"^Scenarios\.{patterns.NAME}$",
         },
         "title": {"description": "what it is, in a line", "type": "string", "pattern": r"\S"},
         "formerly": {
             "description": "the name that it had in the edition before, which is told this one",
             "type": "string",
-            "pattern": rf"^{_NAME}$",
+            "pattern": rf"^{patterns.NAME}$",
         },
     }
     any_kind = {
@@ -140,48 +124,21 @@ def told(field: dataclasses.Field[Any]) -> str:
     number format of the matrix products; a text, one of bf16, fp16, fp8
     share of the dense peak rate that matrix products reach; a number, more than 0, at most 1
     """
-    meta, kind = field.metadata, str(field.type)
-    unit = f" {meta['unit']}" if kind == "Quantity" else ""
-    said = [
-        f"{words} {meta[key]:g}{unit}"
-        for key, words in (("above", "more than"), ("at_least", "at least"), ("at_most", "at most"))
-        if meta[key] is not None
-    ]
-    if meta["choices"]:
-        said.append("one of " + ", ".join(map(str, meta["choices"])))
-    return "; ".join([meta["description"], ", ".join([_expected(kind, meta["unit"]), *said])])
-
-
-def _expected(kind: str, unit: str) -> str:
-    """What a value of a type looks like."""
-    if kind == "Quantity":
-        return f'a text of number and unit, such as "1 {unit}"'
-    if kind in ("int", "float"):
-        return ("a whole number" if kind == "int" else "a number") + (f" in {unit}" if unit else "")
-    if kind == "Counts":
-        return "a list of rising whole numbers, such as [1, 2, 4]"
-    if kind == "Values":
-        return 'a list of values as their input takes them, such as ["25 Gb/s", "50 Gb/s"]'
-    if kind == "Rows":
-        return "the name of a CSV file beside the scenario"
-    if kind.endswith("Table"):
-        return f"a table of named references to a {kind.removesuffix('Table')}"
-    plain = {"bool": "true or false", "str": "a text"}
-    return plain.get(kind) or f'a reference to a {kind}, such as "{_collection(kind)}.NAME"'
-
-
-def _collection(kind: str) -> str:
-    return _COLLECTIONS.get(kind, "Scenarios")
+    kind = kind_of(field)
+    said = [kind.example_in_words, *kind.ends_in_words()]
+    if kind.choices:
+        said.append("one of " + ", ".join(map(str, kind.choices)))
+    return "; ".join([field.metadata["description"], ", ".join(said)])
 
 
 def _field(field: dataclasses.Field[Any]) -> dict[str, Any]:
-    kind, about = str(field.type), told(field)
-    if kind.endswith("Table"):
-        part = _leaf(_reference(kind.removesuffix("Table")), about)
+    kind, about = kind_of(field), told(field)
+    if kind.parts:
+        part = _leaf(kind.json_schema(), about)
         return {"description": about, "type": "object", "minProperties": 1} | {
             "additionalProperties": part
         }
-    return _leaf(_value(kind, field.metadata), about)
+    return _leaf(kind.json_schema(), about)
 
 
 def _leaf(value: dict[str, Any], about: str) -> dict[str, Any]:
@@ -193,67 +150,6 @@ def _leaf(value: dict[str, Any], about: str) -> dict[str, Any]:
         "dependencies": {"scale": ["follows"], "digits": ["follows"]},
         "additionalProperties": False,
     }
-
-
-def _value(kind: str, meta: Any) -> dict[str, Any]:
-    if kind in ("int", "float"):
-        number: dict[str, Any] = {"type": "integer" if kind == "int" else "number"}
-        for key, word in (
-            ("above", "exclusiveMinimum"),
-            ("at_least", "minimum"),
-            ("at_most", "maximum"),
-        ):
-            if meta[key] is not None:
-                number[word] = meta[key]
-        return {"anyOf": [number, _quantity(meta["unit"] or "%", meta)]}
-    if kind == "Quantity":
-        return _quantity(meta["unit"], meta)
-    if kind == "bool":
-        return {"type": "boolean"}
-    if kind == "str":
-        return {"enum": list(meta["choices"])} if meta["choices"] else {"type": "string"}
-    if kind == "Counts":
-        least = meta["at_least"] or 0
-        return _list({"type": "integer", "minimum": least})
-    if kind == "Values":
-        return _list({"type": ["string", "number", "boolean"]})
-    if kind == "Rows":
-        return {"type": "string", "pattern": r"^[^/\\]+\.csv$"}
-    return _reference(kind)
-
-
-def _list(part: dict[str, Any]) -> dict[str, Any]:
-    """A list of different values, of which there is one at least."""
-    return {"type": "array", "items": part, "minItems": 1, "uniqueItems": True}
-
-
-def _reference(kind: str) -> dict[str, Any]:
-    return {"type": "string", "pattern": rf"^{_collection(kind)}\.{_NAME}$"}
-
-
-def _quantity(unit: str, meta: Any) -> dict[str, Any]:
-    """A text of number and unit; the sign is refused where the range leaves it no room."""
-    low = [meta[key] for key in ("above", "at_least") if meta[key] is not None]
-    sign = r"\+?" if low and min(low) >= 0 else "[+-]?"
-    return {"type": "string", "pattern": rf"^\s*{sign}{_NUMBER}\s*{_unit(unit)}\s*$"}
-
-
-def _unit(unit: str) -> str:
-    """What can stand for a unit: others of its dimension, so far as that is plain to see."""
-    if unit == "%":
-        return "%"
-    factors = [_spelling(factor) for factor in re.split(r"([*/])", unit)]
-    return "".join(factors) if all(factors) else _ANY_UNIT
-
-
-def _spelling(factor: str) -> str:
-    if factor in ("*", "/"):
-        return re.escape(factor)
-    for form, spelled in _SPELLINGS:
-        found = form.fullmatch(factor)
-        if found:
-            return spelled or _DECIMAL + found["word"]
-    return ""
 
 
 def text() -> str:

@@ -12,6 +12,7 @@ from mlsysim import units
 from mlsysim.canonical import rounded
 from mlsysim.declarations.documents import Document, document
 from mlsysim.declarations.follows import leaves
+from mlsysim.declarations.kinds import kind_of
 from mlsysim.declarations.outputs import meant, outputs
 from mlsysim.declarations.renamed import loaded_outputs
 from mlsysim.engine.scenario_types import KINDS as SCENARIOS
@@ -105,7 +106,7 @@ def number(told: Document, key: str, value: Written) -> Any:
 
 def is_count(told: Document, key: str) -> bool:
     """Whether a field takes whole numbers alone."""
-    return any(each.name == key and each.type == "int" for each in _declared(told))
+    return any(each.name == key and kind_of(each).name == "int" for each in _declared(told))
 
 
 def _declared(told: Document) -> tuple[dataclasses.Field[Any], ...]:

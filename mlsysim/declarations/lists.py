@@ -10,7 +10,7 @@ from mlsysim import bounds
 from mlsysim.errors import InputError
 from mlsysim.scalars import plain
 
-__all__ = ["Counts", "Values", "counts", "told", "values"]
+__all__ = ["Counts", "Values", "as_written", "counts", "values"]
 
 # The types of declared fields that hold a list.
 Counts: TypeAlias = tuple[int, ...]
@@ -48,7 +48,7 @@ def values(place: str, given: Any) -> Values:
     expected = 'expected a list of values, such as ["25 Gb/s", "50 Gb/s"]'
     given = _parts(place, given, expected)
     seen = set()
-    for word in map(told, given):
+    for word in map(as_written, given):
         if not word.strip() or word in seen:
             raise InputError(
                 f"{place}: {word!r} stands there twice" if word.strip() else f"{place}: {expected}"
@@ -73,12 +73,12 @@ def _parts(place: str, given: Any, expected: str) -> Sequence[Any]:
     return numbers
 
 
-def told(given: Any) -> str:
+def as_written(given: Any) -> str:
     """A value as a scenario file has it, and a list with commas between.
 
-    >>> told([1, 2, 4]), told(True), told("400 Gb/s")
+    >>> as_written([1, 2, 4]), as_written(True), as_written("400 Gb/s")
     ('1, 2, 4', 'true', '400 Gb/s')
     """
     if isinstance(given, (list, tuple)):
-        return ", ".join(map(told, given))
+        return ", ".join(map(as_written, given))
     return str(given).lower() if isinstance(given, bool) else str(given)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mlsysim.declarations.documents import Document
-from mlsysim.declarations.fields import Declared, build
+from mlsysim.declarations.fields import Declared, from_document
 from mlsysim.errors import InputError, nearest
 from mlsysim.registry.types import KINDS
 
@@ -26,4 +26,6 @@ def load(document: Document, scenario_kinds: Mapping[str, type[Declared]]) -> An
             f"{document.place}: kind = {document.kind!r} is no {what}; "
             f"{nearest(document.kind, kinds)}"
         )
-    return build(kinds[document.kind], document, lambda linked: load(linked, scenario_kinds))
+    return from_document(
+        kinds[document.kind], document, lambda linked: load(linked, scenario_kinds)
+    )

@@ -12,6 +12,7 @@ from mlsysim.artifacts.reading import Artifact
 from mlsysim.book.products.markdown import block, code, link, prose, table, under
 from mlsysim.book.reference._class_examples import example_of, returned
 from mlsysim.declarations.docstrings import equation_of, section_of, summary_of
+from mlsysim.declarations.kinds import Kind, kind_of
 from mlsysim.declarations.outputs import Output, outputs
 from mlsysim.engine.scenario import Scenario
 
@@ -24,17 +25,6 @@ _CONSTRUCT = (
 )
 _ALL = "{doc}`All classes </reference/classes>`"
 _OFFERED = "mlsysim.engine.scenario_types"
-_TYPES = {
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "str": "a text",
-    "Quantity": "a quantity",
-    "Rates": "a quantity for each precision",
-    "Counts": "a list of rising whole numbers",
-    "Values": "a list of values",
-    "Rows": "a CSV file beside the scenario",
-}
 
 
 def class_page(cls: type[Scenario], artifacts: Sequence[Artifact] = ()) -> str:
@@ -169,38 +159,26 @@ def _attributes(cls: type[Scenario]) -> str:
 
 def _declared(cls: type[Scenario]) -> Iterator[str]:
     for field in dataclasses.fields(cls):
-        meta, kind = field.metadata, str(field.type)
-        text = meta["description"]
+        kind, text = kind_of(field), field.metadata["description"]
         said = [f"{block(prose(text[:1].upper() + text[1:]))}."]
         lines = [f"Type: {_type(kind)}."]
-        if meta["unit"]:
-            like = "a unit like " if kind in ("Quantity", "Rates") else ""
-            lines.append(f"Unit: {like}{code(meta['unit'])}.")
-        bounds = [
-            f"{words} {meta[key]:,g}"
-            for key, words in (
-                ("above", "more than"),
-                ("at_least", "at least"),
-                ("at_most", "at most"),
-            )
-            if meta[key] is not None
-        ]
-        if bounds:
-            lines.append(f"Range: {', '.join(bounds)}.")
-        if meta["choices"]:
-            lines.append(f"Choices: {', '.join(code(str(each)) for each in meta['choices'])}.")
+        if kind.unit:
+            like = "a unit like " if kind.takes_any_unit else ""
+            lines.append(f"Unit: {like}{code(kind.unit)}.")
+        if ends := kind.ends_in_words():
+            lines.append(f"Range: {', '.join(ends)}.")
+        if kind.choices:
+            lines.append(f"Choices: {', '.join(code(str(each)) for each in kind.choices)}.")
         required = field.default is dataclasses.MISSING
         lines.append(f"Declared default: {'required' if required else code(repr(field.default))}.")
         said.append("\\\n".join(lines))
         yield from _directive("attribute", f"{cls.__name__}.{field.name}", said)
 
 
-def _type(kind: str) -> str:
-    if kind in _TYPES:
-        return f"{code(kind)}, {_TYPES[kind]}"
-    if kind.endswith("Table"):
-        return f"{code(kind)}, a table of named {code(kind.removesuffix('Table'))} entries"
-    return f"{{py:class}}`{kind} <{_OFFERED}.{kind}>`"
+def _type(kind: Kind) -> str:
+    if kind.type_in_words:
+        return f"{code(kind.name)}, {kind.type_in_words}"
+    return f"{{py:class}}`{kind.name} <{_OFFERED}.{kind.name}>`"
 
 
 def _inner(output: Output[Any]) -> list[str]:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from mlsysim.declarations.fields import Declared, declared, record
-from mlsysim.declarations.lists import Values, told
+from mlsysim.declarations.lists import Values, as_written
 from mlsysim.declarations.outputs import output
 from mlsysim.engine.scenario import Scenario
 from mlsysim.engine.scenario_definitions.training import ReferenceTrainingStepScenario
@@ -102,7 +102,9 @@ class TrainingStepSweepScenario(Scenario):
         if len(dict(axes)) < len(axes):
             raise InputError(f"second_input = {axes[1][0]!r}: it is the first one")
         for combination in itertools.product(*(values for _, values in axes)):
-            row: dict[str, Any] = dict(zip(self._names(), map(told, combination), strict=True))
+            row: dict[str, Any] = dict(
+                zip(self._names(), map(as_written, combination), strict=True)
+            )
             try:
                 made: Any = self.step
                 for (name, _), value in zip(axes, combination, strict=True):
@@ -159,4 +161,4 @@ def _replaced(thing: Declared, path: Sequence[str], value: Any, name: str) -> An
     except LayoutError:
         raise
     except MlsysimError as error:
-        raise InputError(f"input {name!r} = {told(value)}: {error}") from None
+        raise InputError(f"input {name!r} = {as_written(value)}: {error}") from None
