@@ -10,8 +10,11 @@ in_venv = PATH="$(CURDIR)/.venv/bin:$$PATH"
 unexport PYTHONOPTIMIZE PYTHONWARNINGS
 
 # The last words of a build that failed are what was wrong. Make adds none if it is told to quit while
-# the recipe still runs.
-without_a_word = { kill -QUIT $$PPID; sleep 1; }
+# the recipe still runs; where that signal is ignored, as of a job in the background, make tells too.
+without_a_word = { \
+  if { sh -c 'ulimit -c 0; kill -QUIT $$$$'; } 2>/dev/null; then exit 1; fi; \
+  kill -QUIT $$PPID; sleep 1; \
+}
 
 .PHONY: all live notebook pdf test test-long test-browser chromium test-notebook test-cluster slurm \
   slurmd quick bench clean help

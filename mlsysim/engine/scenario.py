@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 from mlsysim.declarations.fields import Declared
@@ -22,6 +23,14 @@ class Scenario(Declared):
 
     def table(self) -> Sequence[Mapping[str, Any]]:
         """Rows that are published as CSV beside the artifact; none for most scenarios."""
+        return self._table
+
+    @cached_property
+    def _table(self) -> Sequence[Mapping[str, Any]]:
+        return [*self.table_rows()]
+
+    def table_rows(self) -> Iterable[Mapping[str, Any]]:
+        """The rows of the table, worked out: what a class with a table says in place of this."""
         return ()
 
     @property

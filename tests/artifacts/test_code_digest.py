@@ -139,7 +139,7 @@ def test_what_no_artifact_shows_moves_nothing(path: str, old: str, new: str, cop
     [
         # A message counts where a table prints why a layout cannot be, and nowhere else.
         ("errors.py", 'return "did you mean "', 'return "perhaps "', TELLING),
-        ("declarations/fields.py", "expected a finite number", "expected a number", TELLING),
+        ("declarations/_kind.py", "expected a finite number", "expected a number", TELLING),
         ("solvers/layout_rules.py", "microbatch_count / pp_size: ", "microbatches: ", TELLING),
         # So does the text of a class, where it is the class of the scenario.
         (str(TRAINING), "Excludes: a measured step time,", "Excludes: a time,", {STEP}),

@@ -23,4 +23,6 @@ def test_a_thousand_scenarios_are_at_most_twenty_jobs_whose_names_depend_on_the_
 
 
 def test_the_graph_knows_which_scenarios_publish_a_table() -> None:
-    assert {kind for kind in KINDS if KINDS[kind].table is not Scenario.table} == WITH_TABLE
+    assert {
+        kind for kind in KINDS if KINDS[kind].table_rows is not Scenario.table_rows
+    } == WITH_TABLE

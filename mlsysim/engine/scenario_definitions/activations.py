@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 from mlsysim.declarations.fields import declared, record
@@ -51,7 +50,7 @@ class ActivationMemoryScenario(Scenario):
         Equation: s b h (34 + 5 a s / h) / t for a layer of GPT-3, less what is split, fused or
         recomputed.
         """
-        return {_policy(row): Quantity(row["layer_mb"], unit("MB")) for row in self._rows}
+        return {_policy(row): Quantity(row["layer_mb"], unit("MB")) for row in self.table()}
 
     @output()
     def per_width(self) -> dict[str, float]:
@@ -59,7 +58,7 @@ class ActivationMemoryScenario(Scenario):
 
         Equation: layer * tensor_parallel / (s b h).
         """
-        return {_policy(row): row["per_width"] for row in self._rows}
+        return {_policy(row): row["per_width"] for row in self.table()}
 
     @output("GB")
     def activations(self) -> dict[str, Quantity]:
@@ -67,12 +66,12 @@ class ActivationMemoryScenario(Scenario):
 
         Equation: total memory - state, of DistributedModel.solve(...).
         """
-        return {_policy(row): gigabytes(row["activations_gb"]) for row in self._rows}
+        return {_policy(row): gigabytes(row["activations_gb"]) for row in self.table()}
 
     @output("GB")
     def total(self) -> dict[str, Quantity]:
         """State and activations on the fullest accelerator. Equation: state + activations."""
-        return {_policy(row): gigabytes(row["total_gb"]) for row in self._rows}
+        return {_policy(row): gigabytes(row["total_gb"]) for row in self.table()}
 
     @output("s")
     def step_time(self) -> dict[str, Quantity]:
@@ -80,7 +79,7 @@ class ActivationMemoryScenario(Scenario):
 
         Equation: DistributedModel.solve(...).step_latency_total.
         """
-        return {_policy(row): seconds(row["step_time_s"]) for row in self._rows}
+        return {_policy(row): seconds(row["step_time_s"]) for row in self.table()}
 
     @output("%")
     def slower_than_step(self) -> dict[str, Quantity]:
@@ -89,17 +88,10 @@ class ActivationMemoryScenario(Scenario):
         Equation: step_time / step time of the base - 1.
         """
         base = float(self.step.result.ledger.total)
-        return {_policy(row): percent(row["step_time_s"] / base - 1) for row in self._rows}
+        return {_policy(row): percent(row["step_time_s"] / base - 1) for row in self.table()}
 
-    def table(self) -> Sequence[Mapping[str, Any]]:
+    def table_rows(self) -> Iterator[dict[str, Any]]:
         """One row a choice: a layer in MB, memory by kind in GB, and times in seconds."""
-        return self._rows
-
-    @cached_property
-    def _rows(self) -> list[dict[str, Any]]:
-        return [*self._solved()]
-
-    def _solved(self) -> Iterator[dict[str, Any]]:
         given, both = self.step.solver_arguments(), (False, True)
         width = (
             self.step.sequences_per_microbatch

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 from mlsysim.declarations.fields import declared, record
@@ -44,18 +43,18 @@ class PipelineBubbleScenario(Scenario):
 
     def check(self) -> None:
         """Refuse a table in which nothing exists."""
-        if not self._rows:
+        if not self.table():
             raise LayoutError("no depth and interleaving gives a step that exists")
 
     @output()
     def rows(self) -> int:
         """Layouts that exist. Equation: rows of the table."""
-        return len(self._rows)
+        return len(self.table())
 
     @output()
     def microbatches(self) -> dict[str, int]:
         """Microbatches of a replica. Equation: batch / (replicas * microbatch)."""
-        return {_key(row): row["microbatches"] for row in self._rows}
+        return {_key(row): row["microbatches"] for row in self.table()}
 
     @output("s")
     def bubble(self) -> dict[str, Quantity]:
@@ -63,12 +62,12 @@ class PipelineBubbleScenario(Scenario):
 
         Equation: DistributedModel.solve(...).pipeline_bubble_latency.
         """
-        return {_key(row): seconds(row["bubble_s"]) for row in self._rows}
+        return {_key(row): seconds(row["bubble_s"]) for row in self.table()}
 
     @output("%")
     def bubble_share(self) -> dict[str, Quantity]:
         """The bubble's share of the step. Equation: bubble / step_time."""
-        return {_key(row): percent(row["bubble_s"] / row["step_time_s"]) for row in self._rows}
+        return {_key(row): percent(row["bubble_s"] / row["step_time_s"]) for row in self.table()}
 
     @output("s")
     def point_to_point(self) -> dict[str, Quantity]:
@@ -76,7 +75,7 @@ class PipelineBubbleScenario(Scenario):
 
         Equation: DistributedModel.solve(...).pp_communication_latency.
         """
-        return {_key(row): seconds(row["point_to_point_s"]) for row in self._rows}
+        return {_key(row): seconds(row["point_to_point_s"]) for row in self.table()}
 
     @output()
     def in_flight(self) -> dict[str, float]:
@@ -84,7 +83,7 @@ class PipelineBubbleScenario(Scenario):
 
         Equation: max over time of (forward passes begun - backward passes ended) / interleaving.
         """
-        return {_key(row): row["in_flight"] for row in self._rows}
+        return {_key(row): row["in_flight"] for row in self.table()}
 
     @output("GB")
     def activations(self) -> dict[str, Quantity]:
@@ -92,12 +91,12 @@ class PipelineBubbleScenario(Scenario):
 
         Equation: total memory - state, of DistributedModel.solve(...).
         """
-        return {_key(row): gigabytes(row["activations_gb"]) for row in self._rows}
+        return {_key(row): gigabytes(row["activations_gb"]) for row in self.table()}
 
     @output("s")
     def step_time(self) -> dict[str, Quantity]:
         """Step time, also where the memory does not suffice. Equation: sum of the ledger."""
-        return {_key(row): seconds(row["step_time_s"]) for row in self._rows}
+        return {_key(row): seconds(row["step_time_s"]) for row in self.table()}
 
     @output("%")
     def limit(self) -> Quantity:
@@ -115,17 +114,10 @@ class PipelineBubbleScenario(Scenario):
 
         Equation: max over rows of |makespan / closed_form - 1|.
         """
-        return percent(max(abs(row["apart"]) for row in self._rows))
+        return percent(max(abs(row["apart"]) for row in self.table()))
 
-    def table(self) -> Sequence[Mapping[str, Any]]:
+    def table_rows(self) -> Iterator[dict[str, Any]]:
         """One row a depth and interleaving that exists: times in seconds, memory in GB."""
-        return self._rows
-
-    @cached_property
-    def _rows(self) -> list[dict[str, Any]]:
-        return [*self._solved()]
-
-    def _solved(self) -> Iterator[dict[str, Any]]:
         given, step = self.step.solver_arguments(), self.step
         for depth, part in itertools.product(self.depths, self.interleavings):
             replicas = step.fleet.total_accelerators // (step.tensor_parallel * depth)

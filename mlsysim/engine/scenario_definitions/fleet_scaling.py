@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from mlsysim.declarations.fields import declared, record
@@ -212,12 +211,8 @@ class FleetScalingScenario(Scenario):
         """How many of the sizes work."""
         return f"{len(self._working())} of {len(self.table())} sizes have a layout that fits"
 
-    def table(self) -> Sequence[Mapping[str, Any]]:
+    def table_rows(self) -> list[dict[str, Any]]:
         """One row a size: layout, batch, step and ledger in seconds, or why there is none."""
-        return self._rows
-
-    @cached_property
-    def _rows(self) -> list[dict[str, Any]]:
         return [
             *scaled_steps(
                 self.step,

@@ -175,7 +175,7 @@ class LayoutChoicesScenario(Scenario):
         """Memory of the step's own layout. Equation: result.step.memory.total."""
         return gigabytes(self.step.result.step.memory.total / 1e9)
 
-    def table(self) -> Sequence[Mapping[str, Any]]:
+    def table_rows(self) -> Sequence[Mapping[str, Any]]:
         """Layouts that none beats in both time and memory, fastest first."""
         everything, fits = self._all, self._all["feasible"]
         rows, leanest = [], float("inf")

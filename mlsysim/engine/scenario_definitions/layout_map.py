@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from mlsysim.declarations.fields import declared, record
@@ -158,12 +157,8 @@ class LayoutMapScenario(Scenario):
             if row["state"] == "too_large"
         }
 
-    def table(self) -> Sequence[Mapping[str, Any]]:
+    def table_rows(self) -> list[dict[str, Any]]:
         """One row a cell: its fastest layout with the ledger, or why there is none."""
-        return self._rows
-
-    @cached_property
-    def _rows(self) -> list[dict[str, Any]]:
         rows = [*self._found()]
         if not any(row["state"] == "fits" for row in rows):
             raise LayoutError("no cell of the map has a layout that exists and fits")

@@ -81,7 +81,7 @@ class LayoutSearchScenario(Scenario):
         base = float(self.step.result.ledger.total)
         return percent(1 - self._search.best[0]["step_time"] / base)
 
-    def table(self) -> Sequence[Mapping[str, Any]]:
+    def table_rows(self) -> Sequence[Mapping[str, Any]]:
         """The fastest layouts: degrees, step, ledger in seconds, memory in GB."""
         return [
             {

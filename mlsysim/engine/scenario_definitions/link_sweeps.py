@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 from mlsysim import units
@@ -102,7 +101,7 @@ class CollectiveTimesScenario(Scenario):
         """Time of each message. Equation: all_reduce_time(message)."""
         return {f"{row['message_B']}_B": seconds(row["time_s"]) for row in self.table()}
 
-    def table(self) -> Sequence[Mapping[str, Any]]:
+    def table_rows(self) -> Sequence[Mapping[str, Any]]:
         """One row a message: bytes, seconds, and the two parts of them."""
         smallest = to_si(self.smallest)
         return [
@@ -155,7 +154,7 @@ class NodeLinkSweepScenario(Scenario):
 
     def check(self) -> None:
         """Refuse what is no rate."""
-        self._rows  # noqa: B018
+        self.table()
 
     @output("s")
     def step_time_at(self) -> dict[str, Quantity]:
@@ -172,12 +171,8 @@ class NodeLinkSweepScenario(Scenario):
         """Hidden tensor-parallel time of each rate. Equation: tp_communication_hidden."""
         return self._column("tensor_parallel_hidden_s")
 
-    def table(self) -> Sequence[Mapping[str, Any]]:
+    def table_rows(self) -> list[dict[str, Any]]:
         """One row a rate: the rate, the step, and its ledger in seconds."""
-        return self._rows
-
-    @cached_property
-    def _rows(self) -> list[dict[str, Any]]:
         return [self._row(rate) for rate in self.rates]
 
     def _row(self, rate: Any) -> dict[str, Any]:

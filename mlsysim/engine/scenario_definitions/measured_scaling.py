@@ -98,7 +98,7 @@ class MeasuredScalingScenario(Scenario):
             mean([run.measured / before.measured - 1 for before, run in self._doublings])
         )
 
-    def table(self) -> Sequence[Mapping[str, Any]]:
+    def table_rows(self) -> Sequence[Mapping[str, Any]]:
         """One row a run of a series: its size, and percent of growth since the first run."""
         return [
             {

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 from mlsysim.declarations.fields import declared, record
@@ -43,7 +42,7 @@ class MemoryByDepthScenario(Scenario):
 
     def check(self) -> None:
         """Refuse depths that the solver refuses."""
-        self._rows  # noqa: B018
+        self.table()
 
     @output("GB")
     def capacity(self) -> Quantity:
@@ -73,7 +72,7 @@ class MemoryByDepthScenario(Scenario):
 
         Equation: weights + gradients + optimizer state of the fullest stage / tensor degree.
         """
-        return {f"p{row['depth']}": gigabytes(row["state_gb"]) for row in self._rows}
+        return {f"p{row['depth']}": gigabytes(row["state_gb"]) for row in self.table()}
 
     @output("GB")
     def activations(self) -> dict[str, Quantity]:
@@ -81,12 +80,12 @@ class MemoryByDepthScenario(Scenario):
 
         Equation: microbatches in flight * activations that the stage keeps of each.
         """
-        return {f"p{row['depth']}": gigabytes(row["activations_gb"]) for row in self._rows}
+        return {f"p{row['depth']}": gigabytes(row["activations_gb"]) for row in self.table()}
 
     @output("GB")
     def total(self) -> dict[str, Quantity]:
         """State and activations on the fullest accelerator. Equation: state + activations."""
-        return {f"p{row['depth']}": gigabytes(row["total_gb"]) for row in self._rows}
+        return {f"p{row['depth']}": gigabytes(row["total_gb"]) for row in self.table()}
 
     @output()
     def state_fits_from(self) -> int:
@@ -95,7 +94,7 @@ class MemoryByDepthScenario(Scenario):
         Equation: min(p : state(p) <= capacity).
         """
         capacity = self._capacity_gb
-        return min((r["depth"] for r in self._rows if r["state_gb"] <= capacity), default=0)
+        return min((r["depth"] for r in self.table() if r["state_gb"] <= capacity), default=0)
 
     @output()
     def fits_from(self) -> int:
@@ -103,7 +102,7 @@ class MemoryByDepthScenario(Scenario):
 
         Equation: min(p : state(p) + activations(p) <= capacity).
         """
-        return min((row["depth"] for row in self._rows if row["fits"]), default=0)
+        return min((row["depth"] for row in self.table() if row["fits"]), default=0)
 
     @output()
     def candidate_fits_from(self) -> int:
@@ -111,22 +110,15 @@ class MemoryByDepthScenario(Scenario):
 
         Equation: min(p in 1, 2, 4, ... : layers % p = 0, state(p) + activations(p) <= capacity).
         """
-        rows = [row for row in self._rows if row["fits"] and row["candidate"]]
+        rows = [row for row in self.table() if row["fits"] and row["candidate"]]
         return min((row["depth"] for row in rows), default=0)
-
-    def table(self) -> Sequence[Mapping[str, Any]]:
-        """One row a depth: memory by kind in GB, whether it fits, and whether it may be chosen."""
-        return self._rows
 
     @property
     def _capacity_gb(self) -> float:
         return self.step.fleet.node.accelerator.capacity_bytes / 1e9
 
-    @cached_property
-    def _rows(self) -> list[dict[str, Any]]:
-        return [*self._solved()]
-
-    def _solved(self) -> Iterator[dict[str, Any]]:
+    def table_rows(self) -> Iterator[dict[str, Any]]:
+        """One row a depth: memory by kind in GB, whether it fits, and whether it may be chosen."""
         layers = self.step.replica.workload.layers
         for depth in self.depths:
             yield {
@@ -163,7 +155,7 @@ class ShardedStateScenario(Scenario):
 
     def check(self) -> None:
         """Refuse a table in which nothing exists and fits."""
-        if not any(row["fits"] for row in self._rows):
+        if not any(row["fits"] for row in self.table()):
             raise LayoutError("no depth and ZeRO stage gives a step that exists and fits")
 
     @output("GB")
@@ -201,27 +193,20 @@ class ShardedStateScenario(Scenario):
 
         Equation: min(p : state + activations <= capacity).
         """
-        stages = dict.fromkeys(row["zero_stage"] for row in self._rows)
+        stages = dict.fromkeys(row["zero_stage"] for row in self.table())
         return {
             f"zero{stage}": min(
-                (r["depth"] for r in self._rows if r["fits"] and r["zero_stage"] == stage),
+                (r["depth"] for r in self.table() if r["fits"] and r["zero_stage"] == stage),
                 default=0,
             )
             for stage in stages
         }
 
-    def table(self) -> Sequence[Mapping[str, Any]]:
+    def _existing(self) -> list[Mapping[str, Any]]:
+        return [row for row in self.table() if not row["reason"]]
+
+    def table_rows(self) -> Iterator[dict[str, Any]]:
         """One row a depth and ZeRO stage: replicas, memory by kind in GB, and times in seconds."""
-        return self._rows
-
-    def _existing(self) -> list[dict[str, Any]]:
-        return [row for row in self._rows if not row["reason"]]
-
-    @cached_property
-    def _rows(self) -> list[dict[str, Any]]:
-        return [*self._solved()]
-
-    def _solved(self) -> Iterator[dict[str, Any]]:
         given = self.step.solver_arguments()
         for depth, stage in itertools.product(self.depths, self.zero_stages):
             replicas = self.step.fleet.total_accelerators // (self.step.tensor_parallel * depth)

@@ -155,7 +155,7 @@ class PeakUseScenario(Scenario):
         fill = self.step.pipeline_depth - 1
         return percent(fill / (self.step.microbatches_per_replica + fill))
 
-    def table(self) -> Sequence[Mapping[str, Any]]:
+    def table_rows(self) -> Sequence[Mapping[str, Any]]:
         """One row a part, from the time at peak to the step: where it begins, and its seconds."""
         rows, begin = [], 0.0
         for name, value in {"time_at_peak": self._at_peak, **self._lost}.items():

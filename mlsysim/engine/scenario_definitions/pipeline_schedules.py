@@ -131,7 +131,7 @@ class PipelineScheduleScenario(Scenario):
         """
         return 2 * (self.stages * self.interleaving - 1)
 
-    def table(self) -> Sequence[Mapping[str, Any]]:
+    def table_rows(self) -> Sequence[Mapping[str, Any]]:
         """One row a pass, stages and microbatches counted from 1, times in seconds."""
         return [
             {

@@ -197,7 +197,7 @@ class PublishedStepTimesScenario(Scenario):
     def _absolute(runs: Sequence[Run]) -> list[float]:
         return [abs(run.error) for run in runs]
 
-    def table(self) -> list[dict[str, Any]]:
+    def table_rows(self) -> list[dict[str, Any]]:
         """One row a run: who measured it, on what, both times, the error, ledger and memory."""
         return [
             {

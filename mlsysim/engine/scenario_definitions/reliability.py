@@ -247,7 +247,7 @@ class FleetReliabilityScenario(Scenario):
         """Where the fleet's time goes with `interval` seconds of progress between checkpoints."""
         return self._fleet.shares(interval)
 
-    def table(self) -> Sequence[Mapping[str, Any]]:
+    def table_rows(self) -> Sequence[Mapping[str, Any]]:
         """Shares of the time: over the interval, and over the fleet's size for two storages."""
         series = {"storage grows": 0, "storage shared": self.accelerators}
         return [

@@ -117,7 +117,7 @@ class RestartTimesScenario(Scenario):
             f"{self._with(0.0).between / 3600:.3g} h between interruptions"
         )
 
-    def table(self) -> Sequence[Mapping[str, Any]]:
+    def table_rows(self) -> Sequence[Mapping[str, Any]]:
         """Shares of the time over the fleet's size, with storage that grows, for each restart."""
         return [
             {**at_best(name, n, self._with(restart, n)), "restart_min": restart / 60}

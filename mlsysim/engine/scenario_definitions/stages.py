@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from mlsysim.declarations.fields import declared, record
@@ -44,7 +43,7 @@ class StageSplitScenario(Scenario):
 
     def check(self) -> None:
         """Refuse depths that the solver refuses."""
-        self._rows  # noqa: B018
+        self.table()
 
     @output("ms")
     def head_time(self) -> Quantity:
@@ -73,7 +72,7 @@ class StageSplitScenario(Scenario):
     @output("%")
     def unevenness(self) -> dict[str, Quantity]:
         """How much longer the slowest slot is than the mean. Equation: slowest / mean - 1."""
-        return {_key(row): percent(row["unevenness"]) for row in self._rows}
+        return {_key(row): percent(row["unevenness"]) for row in self.table()}
 
     @output("%")
     def waiting(self) -> dict[str, Quantity]:
@@ -81,7 +80,7 @@ class StageSplitScenario(Scenario):
 
         Equation: 1 - microbatches * mean slot / (microbatches * slowest slot + bubble).
         """
-        return {_key(row): percent(row["waiting"]) for row in self._rows}
+        return {_key(row): percent(row["waiting"]) for row in self.table()}
 
     @output("%")
     def simulated_apart(self) -> dict[str, Quantity]:
@@ -89,7 +88,7 @@ class StageSplitScenario(Scenario):
 
         Equation: makespan / closed_form - 1.
         """
-        return {_key(row): percent(row["apart"]) for row in self._rows}
+        return {_key(row): percent(row["apart"]) for row in self.table()}
 
     @output("%")
     def most_apart(self) -> Quantity:
@@ -97,17 +96,10 @@ class StageSplitScenario(Scenario):
 
         Equation: max over rows of |makespan / closed_form - 1|.
         """
-        return percent(max(abs(row["apart"]) for row in self._rows))
+        return percent(max(abs(row["apart"]) for row in self.table()))
 
-    def table(self) -> Sequence[Mapping[str, Any]]:
+    def table_rows(self) -> Iterator[dict[str, Any]]:
         """One row a depth and split: layers of the stages, slots in seconds, and shares."""
-        return self._rows
-
-    @cached_property
-    def _rows(self) -> list[dict[str, Any]]:
-        return [*self._solved()]
-
-    def _solved(self) -> Iterator[dict[str, Any]]:
         count = self.step.microbatches_per_replica
         for depth in self.depths:
             for split in ("layers", "slots"):

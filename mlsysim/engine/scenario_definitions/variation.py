@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any, ClassVar
 
 from mlsysim.declarations.fields import Declared, declared, record
@@ -89,15 +88,8 @@ class TrainingStepSweepScenario(Scenario):
         """Pipeline bubble of each value that fits. Equation: ledger.bubble."""
         return {_key(row, self._names()): seconds(row["bubble_s"]) for row in self._fitting()}
 
-    def table(self) -> Sequence[Mapping[str, Any]]:
+    def table_rows(self) -> Iterator[dict[str, Any]]:
         """One row a combination: inputs, step, ledger and memory, or why there is none."""
-        return self._rows
-
-    @cached_property
-    def _rows(self) -> list[dict[str, Any]]:
-        return [*self._solved()]
-
-    def _solved(self) -> Iterator[dict[str, Any]]:
         axes = self._axes()
         if len(dict(axes)) < len(axes):
             raise InputError(f"second_input = {axes[1][0]!r}: it is the first one")
