@@ -17,10 +17,14 @@ from mlsysim.canonical import digest, dumps, loads
 from mlsysim.declarations import patterns
 from mlsysim.declarations.docstrings import summary_of
 from mlsysim.declarations.follows import NAME
-from mlsysim.declarations.kinds import kind_of
 
 __all__ = ["fields", "is_stale", "made_from", "path", "schema", "text", "told"]
 
+# The modules that say what a declared field takes.
+_DESCRIBING = tuple(
+    f"mlsysim.declarations.{name}"
+    for name in ("_kind", "_made_kinds", "_value_kinds", "kinds", "patterns")
+)
 _SOURCE = {
     "description": "KEY of chapters/references.bib and the place in it, or 'assumption: reason'",
     "type": "string",
@@ -124,6 +128,8 @@ def told(field: dataclasses.Field[Any]) -> str:
     number format of the matrix products; a text, one of bf16, fp16, fp8
     share of the dense peak rate that matrix products reach; a number, more than 0, at most 1
     """
+    from mlsysim.declarations.kinds import kind_of  # it needs units, which a build does without
+
     kind = kind_of(field)
     said = [kind.example_in_words, *kind.ends_in_words()]
     if kind.choices:
@@ -132,6 +138,8 @@ def told(field: dataclasses.Field[Any]) -> str:
 
 
 def _field(field: dataclasses.Field[Any]) -> dict[str, Any]:
+    from mlsysim.declarations.kinds import kind_of
+
     kind, about = kind_of(field), told(field)
     if kind.parts:
         part = _leaf(kind.json_schema(), about)
@@ -160,7 +168,7 @@ def text() -> str:
 
 def made_from() -> dict[str, str]:
     """The digests of the modules that the schema is made from."""
-    return definitions(__name__)
+    return definitions(__name__, *_DESCRIBING)
 
 
 def _seal(made: dict[str, Any]) -> str:

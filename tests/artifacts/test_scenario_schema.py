@@ -138,12 +138,27 @@ def test_a_damaged_schema_is_noticed_and_made_again(solved: Path) -> None:
     assert path.read_bytes() == made
 
 
-def test_a_changed_declaration_makes_the_schema_stale(solved: Path, registry: Path) -> None:
+@pytest.mark.parametrize(
+    ("module", "old", "new"),
+    [
+        (
+            "engine/scenario_definitions/training.py",
+            "sequences of a microbatch",
+            "sequences at a time",
+        ),
+        ("declarations/_value_kinds.py", '"type": "boolean"', '"type": "string"'),
+        ("declarations/patterns.py", "(1/)?", "(2/)?"),
+    ],
+)
+def test_a_changed_declaration_makes_the_schema_stale(
+    module: str, old: str, new: str, solved: Path, registry: Path
+) -> None:
     assert (solved / "results").is_dir()
     assert not scenario_schema.is_stale()
-    path = registry.parents[1] / "engine/scenario_definitions/training.py"
+    path = registry.parents[1] / module
     text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace("sequences of a microbatch", "sequences at a time"), "utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
     assert scenario_schema.is_stale()
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -116,6 +118,8 @@ class Clone:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            # Whoever starts the tests in the background has them ignore what ends a server.
+            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
             **options,
         )
 
