@@ -15,11 +15,12 @@ from typing import Any
 from mlsysim import bounds, paths
 from mlsysim.errors import InputError
 
-__all__ = ["read", "text", "toml", "unusable", "unwritten", "write"]
+__all__ = ["left_behind", "read", "text", "toml", "unusable", "unwritten", "write"]
 
 # A text or a comment in TOML, to its end or that of the line; and what can stand between two keys.
 _QUOTED = re.compile(r"""\"(?:[^"\\\n]|\\.)*"?|'[^'\n]*'?|#.*""")
 _BETWEEN = re.compile(r"[\n,={}\[\]]")
+_PARTIAL = re.compile(r"(?P<file>\..+)\.(?P<process>\d+)\.partial")
 
 
 def write(path: Path, content: str | bytes) -> bool:
@@ -45,6 +46,23 @@ def write(path: Path, content: str | bytes) -> bool:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
     return True
+
+
+def left_behind(path: Path) -> bool:
+    """Whether a file is a part that `write` left, in a process of this machine that is gone.
+
+    What a process is writing now is not left behind.
+    """
+    found = _PARTIAL.fullmatch(path.name)
+    if not found or not found["file"].endswith(f".{os.uname().nodename}"):
+        return False
+    try:
+        os.kill(int(found["process"]), 0)
+    except (OverflowError, ProcessLookupError):
+        return True
+    except PermissionError:  # of another person, and at work
+        return False
+    return False
 
 
 def unwritten(error: OSError) -> str:

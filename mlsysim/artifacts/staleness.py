@@ -176,18 +176,21 @@ def _shown(leaf: dict[str, Any] | None, other: dict[str, Any] | None) -> str:
 
 
 def orphans() -> list[str]:
-    """Artifacts that no scenario makes any more, as paths relative to the root."""
+    """Artifacts that no scenario makes any more, and parts of files that were never written whole.
+
+    They are given as paths relative to the root.
+    """
     known = set(stems("Scenarios"))
     folder = paths.results() / "scenarios"
     return sorted(
         paths.shown(path)
         for path in folder.glob("*.*")
-        if path.suffix in _MADE and path.stem not in known
+        if (path.suffix in _MADE and path.stem not in known) or files.left_behind(path)
     )
 
 
 # What lies beside artifacts and ends otherwise, such as an editor's swap file, is nobody's.
-_MADE = (".json", ".csv", ".partial")
+_MADE = (".json", ".csv")
 
 
 def housekeeping() -> bool:

@@ -130,7 +130,7 @@ def solve(
     if compare and not differing and {*following.origins} <= {*made}:
         agree(following)
     for path in orphans() if settles else ():
-        (paths.root() / path).unlink()
+        (paths.root() / path).unlink(missing_ok=True)  # another process of the build may see it too
         done.append(Solved(path, changed=True, removed=True))
         report(done[-1])
     return done

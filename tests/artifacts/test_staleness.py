@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 from mlsysim import paths
 from mlsysim.artifacts.lock import read_lock
-from mlsysim.artifacts.staleness import housekeeping, judge, stale
+from mlsysim.artifacts.staleness import housekeeping, judge, orphans, stale
 from mlsysim.building import plan
 from mlsysim.building.solving import solve, verify
 from tests.conftest import REPOSITORY, SCENARIOS, Run
@@ -294,3 +295,20 @@ def test_solving_writes_only_what_changes(solved: Path) -> None:
     assert not any(done.changed for done in solve(ALL))
     assert {path: path.stat().st_mtime_ns for path in (solved / "results").rglob("*.*")} == before
     assert not list((solved / "results").rglob("*.partial"))
+
+
+def test_a_part_of_a_file_is_left_behind_only_when_its_process_is_gone(solved: Path) -> None:
+    gone = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True
+    )
+    folder, node = solved / "results/scenarios", os.uname().nodename
+    ours, theirs, other = (
+        folder / f".{STEP}.json.{name}.partial"
+        for name in (f"{node}.{os.getpid()}", f"{node}.{int(gone.stdout)}", "elsewhere.1")
+    )
+    for path in (ours, theirs, other):
+        path.write_text("{")
+    assert orphans() == [paths.shown(theirs)]
+    (removed,) = [each for each in solve([STEP]) if each.removed]
+    assert removed.name == paths.shown(theirs)
+    assert [each.is_file() for each in (ours, theirs, other)] == [True, False, True]
