@@ -167,6 +167,7 @@ def test_a_card_leads_to_the_other_places_that_print_the_number(open_page: Open)
     page = open_page(CHAPTER)
     number(page).click()
     places = card(page).locator(".places a")
+    places.first.wait_for()  # its file is loaded when it is asked for
     assert places.count() > 1
     expect(card(page).locator(".places a[aria-current]")).to_have_count(1)
     elsewhere = card(page).locator(".places a:not([href*='01_reference'])").last
