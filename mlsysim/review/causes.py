@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import zip_longest
@@ -14,6 +15,8 @@ from mlsysim.review.pairs import Pairs
 from mlsysim.review.snapshots import Entry, Snapshot, full_name
 
 __all__ = ["facts", "inputs", "libraries", "modules"]
+
+_OLD_FOLLOWS = re.compile(r"(Scenarios\.\w+), ([\w.-]+)")
 
 
 def inputs(pairs: Pairs) -> list[InputChange]:
@@ -44,7 +47,7 @@ def _changed(pairs: Pairs) -> Iterator[InputChange]:
                 move,
                 old_source=_text(before, "source"),
                 source=_text(after, "source"),
-                follows=_text(after, "follows"),
+                follows=_followed(after),
                 reaches=tuple(scenario for scenario, *_ in found),
             )
 
@@ -55,6 +58,13 @@ def _named(artifact: Artifact, scenario: str) -> Mapping[str, Entry]:
 
 def _text(entry: Entry | None, field: str) -> str:
     return str((entry or {}).get(field, ""))
+
+
+def _followed(entry: Entry | None) -> str:
+    """What an input follows; the first artifacts said so in its source alone."""
+    said = _text(entry, "follows")
+    named = _OLD_FOLLOWS.match(_text(entry, "source"))
+    return said or (f"{named[1]}.{named[2]}" if named else "")
 
 
 def _parent(change: InputChange, flat: Mapping[str, InputChange]) -> str:

@@ -17,7 +17,8 @@ __all__ = ["Place", "Source"]
 # The end of a sentence: a full stop, perhaps a bracket, and a capital, a digit or a role after it.
 _ENDS = re.compile(r"[.!?][)\]*_\"”]*\s+(?=[A-Z0-9{$`\[*(“\"])")
 _PHRASE = re.compile(r"(?P<phrase>.*) if ", re.DOTALL)
-_HEADING = re.compile(r"#+ +")
+# What a line of a directive says before its text.
+_MARKUP = re.compile(r":{3,}\{[\w:.-]+\} *|:alt: *|[#>]+ +")
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ class Source:
         return self._sections[at - 1][1] if at else ""
 
     def _heading(self, block: Block) -> str:
-        return _HEADING.sub("", " ".join(self._filled(block.line, block.last).split()))
+        return _MARKUP.sub("", " ".join(self._filled(block.line, block.last).split()), count=1)
 
     def _sentence(self, role: Role) -> str:
         """The sentence around a role, every quote in it as what it prints."""
@@ -132,7 +133,8 @@ class Source:
         whole = self._filled(first, last)
         start = max((each.end() for each in _ENDS.finditer(before)), default=0)
         after = _ENDS.search(whole, len(before))
-        return " ".join(whole[start : after.end() if after else len(whole)].split())
+        sentence = " ".join(whole[start : after.end() if after else len(whole)].split())
+        return _MARKUP.sub("", sentence, count=1) if _MARKUP.match(sentence) else sentence
 
     def _filled(self, first: int, last: int, until: Role | None = None) -> str:
         """The lines from `first` to `last`, or to the role `until`, with what roles print."""
