@@ -15,7 +15,7 @@ ROOMS = (
     *("engine", "artifacts", "calibration"),
     *("book.source", "book.claims", "book.arithmetic", "book.products", "book.pages"),
     *("book.execution", "book.check", "book.reference", "book.site", "book"),
-    *("building", "cli", "__main__"),
+    *("building", "review", "cli", "__main__"),
 )
 PACKAGE = REPOSITORY / "mlsysim"
 MODULES = {

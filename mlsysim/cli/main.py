@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from mlsysim.cli import diff
 from mlsysim.errors import MlsysimError, for_terminal, printable
 from mlsysim.files import unwritten
 from mlsysim.runtime import interpreter, mistakes
@@ -99,6 +100,9 @@ def parser() -> argparse.ArgumentParser:
         "verify",
         _verify,
         "solve again in memory and compare with the artifacts; nothing is written",
+    )
+    diff.add_arguments(
+        command("diff", diff.diff, "say what a change moves on the page, why, and where")
     )
     execute = command(
         "execute",

@@ -155,4 +155,3 @@ class Source:
 def _phrase(spec: str) -> str:
     found = _PHRASE.match(spec)
     return found["phrase"] if found else spec
-

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from mlsysim.review.changes import FigureChange, InputChange, PrintedChange, TextChange
+from mlsysim.review.changes import FigureChange, InputChange, PrintedChange
 from mlsysim.review.comparison import Comparison, Verdict
 from mlsysim.review.moves import percent
 
@@ -58,9 +58,11 @@ def report(found: Comparison, *, whole: bool = False) -> Report:
 def _summary(found: Comparison) -> Iterator[str]:
     roots, under = len(found.inputs), sum(_below(each) for each in found.inputs)
     artifacts = len({name for each in _flat(found.inputs) for name in each.reaches})
-    yield _counted(roots, "input", "inputs") + (
-        f", {under} that follow" if under else ""
-    ) + (f", in {_counted(artifacts, 'artifact', 'artifacts')}" if roots else "")
+    yield (
+        _counted(roots, "input", "inputs")
+        + (f", {under} that follow" if under else "")
+        + (f", in {_counted(artifacts, 'artifact', 'artifacts')}" if roots else "")
+    )
     code = _counted(len(found.modules), "module", "modules")
     if found.libraries:
         code += f", {_counted(len(found.libraries), 'library', 'libraries')}"
@@ -96,7 +98,9 @@ def _below(change: InputChange) -> int:
 def _sections(found: Comparison, *, whole: bool) -> Iterator[Section]:
     yield Section("Why: inputs", ("input", "old -> new", "source", "reaches"), tuple(_why(found)))
     code = [(each.name, _few(each.parts, whole=whole)) for each in found.modules]
-    code += [(each.name, f"{each.old or 'none'} -> {each.new or 'none'}") for each in found.libraries]
+    code += [
+        (each.name, f"{each.old or 'none'} -> {each.new or 'none'}") for each in found.libraries
+    ]
     yield _section("Why: code", ("module or library", "what changed"), code, whole=whole)
     yield Section(
         "Printed otherwise", ("value", "old -> new", "where"), tuple(_printed(found, whole=whole))
@@ -105,9 +109,15 @@ def _sections(found: Comparison, *, whole: bool) -> Iterator[Section]:
     yield Section("Claims", ("place", "claim", "slack"), tuple(_claims(found)))
     yield Section("Figures", ("figure", "largest move", "where"), tuple(_figures(found)))
     yield Section("Scenarios", ("scenario", "what"), tuple(_scenarios(found)))
-    facts = [(each.what, _few(each.names, whole=whole), f"{each.old} -> {each.new}") for each in found.facts]
+    facts = [
+        (each.what, _few(each.names, whole=whole), f"{each.old} -> {each.new}")
+        for each in found.facts
+    ]
     yield _section("Said otherwise", ("what", "of", "old -> new"), facts, whole=whole, first=False)
-    texts = [(str(each.place), f"{'+' if each.is_new else '-'} {each.what}", each.said) for each in found.texts]
+    texts = [
+        (str(each.place), f"{'+' if each.is_new else '-'} {each.what}", each.said)
+        for each in found.texts
+    ]
     yield _section("Came or went", ("place", "what", "said"), texts, whole=whole, first=False)
     hidden = [(key, str(move)) for key, move in found.hidden.items()]
     title = "Moved below the last printed digit"

@@ -22,9 +22,7 @@ def lines(found: Report, *, width: int = 80, colour: bool = False) -> Iterator[s
     yield paint.bold(f"{found.before} -> {found.after}: {found.verdict}")
     yield from (f"  {line}" for line in found.summary)
     for warning in found.warnings:
-        told = textwrap.wrap(
-            printable(warning), width, initial_indent="! ", subsequent_indent="  "
-        )
+        told = textwrap.wrap(printable(warning), width, initial_indent="! ", subsequent_indent="  ")
         yield from map(paint.warning, told)
     for section in found.sections:
         yield ""

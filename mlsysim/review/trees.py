@@ -175,7 +175,9 @@ def tree(name: str) -> Tree:
         return Folder(name, folder.resolve())
     if folder.is_dir():
         raise InputError(f"{name} is a folder without results/, so no book of this kind is in it")
-    known = git("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
+    known = git(
+        "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes"
+    )
     raise InputError(
         f"{name!r} is no revision of git and no folder; {nearest(name, known.split())}" + _shallow()
     )
