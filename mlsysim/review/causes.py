@@ -97,13 +97,13 @@ def facts(pairs: Pairs) -> list[FactChange]:
 
 def _facts(old: Artifact, new: Artifact, pairs: Pairs) -> Iterator[tuple[str, str, str, str]]:
     for key, entry in new.outputs.items():
-        was = old.outputs.get(pairs.old_key(new.name, key))
+        was: Entry | None = old.outputs.get(pairs.old_key(new.name, key))
         for field, what in _FACTS.items() if was else ():
             yield what, f"{new.name}.{key}", _text(was, field), _text(entry, field)
     before = _named(old, new.name)
-    for name, entry in _named(new, new.name).items():
+    for name, now in _named(new, new.name).items():
         for field, what in _FACTS.items() if name in before else ():
-            yield what, name, _text(before[name], field), _text(entry, field)
+            yield what, name, _text(before[name], field), _text(now, field)
     yield "feasibility", new.name, _fits(old), _fits(new)
     yield "title", new.name, old.title, new.title
     for what in ("assumptions", "excludes"):
@@ -161,7 +161,7 @@ def _definitions(source: str) -> Iterator[tuple[str, str]]:
                     yield f"{node.name}.{name}", ast.dump(_bare(part))
             node.body = [part for part in node.body if not getattr(part, "name", "")]
         name = getattr(node, "name", None) or _assigned(node)
-        if name:
+        if name and name != "__all__":
             yield name, ast.dump(_bare(node))
 
 
@@ -173,10 +173,8 @@ def _assigned(node: ast.AST) -> str:
 def _bare(node: ast.AST) -> ast.AST:
     """A definition without its docstrings."""
     for each in ast.walk(node):
-        body = getattr(each, "body", None)
-        if isinstance(body, list) and isinstance(each, (ast.FunctionDef, ast.ClassDef)):
-            if ast.get_docstring(each, clean=False) is not None:
-                each.body = body[1:] or [ast.Pass()]
+        if isinstance(each, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(each):
+            each.body = each.body[1:] or [ast.Pass()]
     return node
 
 

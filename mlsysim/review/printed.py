@@ -91,7 +91,7 @@ class Pages:
         return self._cell(snapshot, source, quote.table, cells)
 
     def _cell(self, snapshot: Snapshot, source: Source, table: str, number: int) -> Place:
-        """The place of a table's quoted cell of that number, told by the heads of row and column."""
+        """The place of a table's quoted cell of that number, by the heads of row and column."""
         place, rows = source.table(table), snapshot.table(table)
         quoted = sorted(snapshot.quoted_cells(table))
         if number < len(quoted):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mlsysim.review.changes import FigureChange, InputChange, PrintedChange
 from mlsysim.review.comparison import Comparison, Verdict
 from mlsysim.review.moves import percent
 
-__all__ = ["Report", "Section", "report"]
+__all__ = ["Report", "Section", "largest", "report"]
+
+Rows = Sequence[tuple[str, ...]]
 
 _SHOWN = 12  # rows of what is folded that are shown before the rest is counted
 _NAMED = 3  # names or places that a row shows before it counts the others
@@ -57,28 +59,28 @@ def report(found: Comparison, *, whole: bool = False) -> Report:
 
 def _summary(found: Comparison) -> Iterator[str]:
     roots, under = len(found.inputs), sum(_below(each) for each in found.inputs)
-    artifacts = len({name for each in _flat(found.inputs) for name in each.reaches})
-    yield (
-        _counted(roots, "input", "inputs")
-        + (f", {under} that follow" if under else "")
-        + (f", in {_counted(artifacts, 'artifact', 'artifacts')}" if roots else "")
-    )
-    code = _counted(len(found.modules), "module", "modules")
-    if found.libraries:
-        code += f", {_counted(len(found.libraries), 'library', 'libraries')}"
-    yield code
+    reached = len({name for each in _flat(found.inputs) for name in each.reaches})
+    told = [_counted(roots, "input", "inputs")]
+    told += [f"{under} that follow"] if under else []
+    told += [f"in {_counted(reached, 'artifact', 'artifacts')}"] if roots else []
+    yield ", ".join(told)
+    told = [_counted(len(found.modules), "module", "modules")]
+    told += [_counted(len(found.libraries), "library", "libraries")] if found.libraries else []
+    yield ", ".join(told)
     yield _counted(len(found.outputs), "output", "outputs")
-    places, keys = len(found.printed), len({each.key or each.place for each in found.printed})
-    hidden = len(found.hidden)
-    yield f"{_counted(places, 'printed place', 'printed places')} of {keys} values" + (
-        f", {hidden} values below their last printed digit" if hidden else ""
-    )
-    fell, narrow = (sum(getattr(c, what) for c in found.claims) for what in ("fell", "is_narrow"))
-    yield f"{_counted(len(found.claims), 'claim', 'claims')} touched, {fell} fell, {narrow} came near"
+    keys = len({each.key or each.place.product for each in found.printed})
+    places = _counted(len(found.printed), "printed place", "printed places")
+    told = [f"{places} of {_counted(keys, 'value', 'values')}"]
+    told += [f"{len(found.hidden)} values below their last printed digit"] if found.hidden else []
+    yield ", ".join(told)
+    fell = sum(claim.fell for claim in found.claims)
+    near = sum(claim.is_narrow for claim in found.claims)
+    claims = _counted(len(found.claims), "claim", "claims")
+    yield f"{claims} touched, {fell} fell, {near} came near"
     styled = sum(each.style_only for each in found.figures)
-    yield _counted(len(found.figures) - styled, "figure", "figures") + (
-        f", {styled} drawn otherwise" if styled else ""
-    )
+    told = [_counted(len(found.figures) - styled, "figure", "figures")]
+    told += [f"{styled} drawn otherwise"] if styled else []
+    yield ", ".join(told)
 
 
 def _counted(count: int, one: str, many: str) -> str:
@@ -97,14 +99,13 @@ def _below(change: InputChange) -> int:
 
 def _sections(found: Comparison, *, whole: bool) -> Iterator[Section]:
     yield Section("Why: inputs", ("input", "old -> new", "source", "reaches"), tuple(_why(found)))
-    code = [(each.name, _few(each.parts, whole=whole)) for each in found.modules]
-    code += [
-        (each.name, f"{each.old or 'none'} -> {each.new or 'none'}") for each in found.libraries
+    code: Rows = [
+        *((each.name, _few(each.parts, whole=whole)) for each in found.modules),
+        *((each.name, f"{each.old or 'none'} -> {each.new or 'none'}") for each in found.libraries),
     ]
     yield _section("Why: code", ("module or library", "what changed"), code, whole=whole)
-    yield Section(
-        "Printed otherwise", ("value", "old -> new", "where"), tuple(_printed(found, whole=whole))
-    )
+    heads = ("value", "old -> new", "where")
+    yield Section("Printed otherwise", heads, tuple(_printed(found, whole=whole)))
     yield Section("To read again", ("place", "sentence"), tuple(_sentences(found)))
     yield Section("Claims", ("place", "claim", "slack"), tuple(_claims(found)))
     yield Section("Figures", ("figure", "largest move", "where"), tuple(_figures(found)))
@@ -127,21 +128,14 @@ def _sections(found: Comparison, *, whole: bool) -> Iterator[Section]:
 
 
 def _section(
-    title: str,
-    heads: tuple[str, ...],
-    rows: list[tuple[str, ...]],
-    *,
-    whole: bool,
-    first: bool = True,
+    title: str, heads: tuple[str, ...], rows: Rows, *, whole: bool, first: bool = True
 ) -> Section:
     """A section that shows its first rows."""
     most = len(rows) if whole else _SHOWN
     return Section(title, heads, tuple(rows[:most]), len(rows[most:]), first)
 
 
-def _folded(
-    title: str, heads: tuple[str, ...], rows: list[tuple[str, ...]], *, whole: bool
-) -> Section:
+def _folded(title: str, heads: tuple[str, ...], rows: Rows, *, whole: bool) -> Section:
     """A section that is only counted, unless all is asked for."""
     return Section(title, heads, tuple(rows) if whole else (), 0 if whole else len(rows), False)
 
@@ -153,7 +147,7 @@ def _few(names: Iterable[str], *, whole: bool = False) -> str:
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def _why(found: Comparison, depth: int = 0) -> Iterator[tuple[str, ...]]:
+def _why(found: Comparison) -> Iterator[tuple[str, ...]]:
     def rows(changes: Iterable[InputChange], depth: int) -> Iterator[tuple[str, ...]]:
         for each in changes:
             source = f"follows {each.follows}" if each.follows else each.source
@@ -219,10 +213,11 @@ def _claims(found: Comparison) -> Iterator[tuple[str, ...]]:
 
 def _figures(found: Comparison) -> Iterator[tuple[str, ...]]:
     for each in sorted(found.figures, key=lambda each: -each.largest):
-        yield each.name, _largest(each), str(each.place)
+        yield each.name, largest(each), str(each.place)
 
 
-def _largest(change: FigureChange) -> str:
+def largest(change: FigureChange) -> str:
+    """What became of a figure, in words."""
     if change.style_only:
         return "drawn otherwise, from the same data"
     told = []

@@ -1,6 +1,7 @@
-"""What a revision says: artifacts, quotes, claims, tables and figures, each in the form of its time.
+"""What a revision says: artifacts, quotes, claims, tables and figures, in the form of its time.
 
-Every schema that a book had is read; what is damaged, or newer than this code, is noted and left out.
+Every schema that a book had is read; what is damaged, or newer than this code, is noted and left
+out.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _TAG = re.compile(r"<[^>]*>")
 
 @dataclass(frozen=True)
 class Quote:
-    """A number that a page prints: its full key, what it asks for, its text, and perhaps a table."""
+    """A number that a page prints: its key, what it asks for, its text, and perhaps a table."""
 
     key: str
     spec: str

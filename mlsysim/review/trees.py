@@ -42,6 +42,7 @@ class Revision:
 
     @cached_property
     def ids(self) -> Mapping[str, str]:
+        """As git has them."""
         listed = git("ls-tree", "-r", "-z", self.commit, "--", *_PARTS).split("\0")
         found = {}
         for head, _, path in (line.partition("\t") for line in listed if line):
@@ -51,6 +52,7 @@ class Revision:
         return found
 
     def read(self, path: str) -> bytes:
+        """The content of a file, from git."""
         name = self.ids.get(path)
         return _objects().read(name) if name else b""
 
@@ -65,6 +67,7 @@ class Folder:
 
     @cached_property
     def ids(self) -> Mapping[str, str]:
+        """As git would compute them of what is on disk."""
         return {path: _id(self.read(path)) for path in sorted(self._paths())}
 
     def _paths(self) -> Iterable[str]:
@@ -78,6 +81,7 @@ class Folder:
                 yield from (f"{inside}/{name}" for name in names if not name.startswith("."))
 
     def read(self, path: str) -> bytes:
+        """The content of a file, read once."""
         if path not in self._held:
             try:
                 data = (self.folder / path).read_bytes()
@@ -117,7 +121,7 @@ class _Objects:
         head = answer.readline().split()
         if len(head) != 3:
             raise InputError(
-                f"git has no object {name}, which this clone was told of; run: git fetch --unshallow"
+                f"git has no object {name}, which this clone knows of; run: git fetch --unshallow"
             )
         data = answer.read(int(head[2]))
         answer.read(1)
