@@ -209,6 +209,16 @@ def solver_rows(runs: int) -> list[Row]:
     ]
 
 
+def diff_row(runs: int) -> Row:
+    """`mlsysim diff` of the last two revisions that moved what the pages print."""
+    git = ["git", "log", "-2", "--format=%H", "--", "results/quotes.json"]
+    newer, older = Command(argv=git).run().split()
+    # Its status says what moved; 1 alone is a failure.
+    diff = Command(argv=["sh", "-c", f"{COMMANDS / 'mlsysim'} diff {older} {newer}; [ $? -ne 1 ]"])
+    (base_cpu, base_wall), (cpu, wall) = medians([Command(argv=PINT), diff], runs)
+    return Row(what="mlsysim diff / pint", cpu=cpu / base_cpu, wall=wall / base_wall, goal=2.0)
+
+
 def check_row(runs: int) -> Row:
     """`mlsysim check` of the whole book, its libraries imported and its artifacts read."""
     from mlsysim.book.check.checking import check
@@ -260,6 +270,7 @@ def main() -> None:
         print(row, flush=True)
     print(noop_row(runs), flush=True)
     print(published_row(runs), flush=True)
+    print(diff_row(runs), flush=True)
     for row in (*solver_rows(runs), *many_rows(3), *book_rows(3)):
         print(row, flush=True)
     print(check_row(runs), flush=True)

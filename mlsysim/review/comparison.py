@@ -129,9 +129,7 @@ class Comparison:
     @cached_property
     def texts(self) -> list[TextChange]:
         """Quotes, claims and rows of tables that came or went."""
-        rows = self.pages.table_rows
-        _ = self.pages.claims
-        return [*self.pages.texts, *rows]
+        return [*self.pages.texts, *self.pages.claim_texts, *self.pages.table_rows]
 
     @cached_property
     def figures(self) -> list[FigureChange]:
@@ -141,7 +139,9 @@ class Comparison:
     @cached_property
     def warnings(self) -> list[str]:
         """What a reviewer should not miss."""
+        label = self.before.tree.label
         told = [f"{path} {why}" for path, why in self.after.damaged.items()]
+        told += [f"{path} of {label} {why}" for path, why in self.before.damaged.items()]
         told += [f"{path} {why}" for path, why in self.uncertified.items()]
         for change in self.inputs:
             if change.is_unexplained:

@@ -44,6 +44,16 @@ class Pairs:
         }
         self.pages = list(_pages(before, after))
 
+    def key_now(self, key: str) -> str:
+        """The full key that a quote of before has now, if its scenario or output was renamed."""
+        name, _, rest = key.partition(".")
+        name = next((new for new, was in self.scenarios.items() if was == name), name)
+        for full, was in self.outputs.items():
+            scenario, _, now = full.partition(".")
+            if (scenario, was) == (name, rest):
+                return f"{name}.{now}"
+        return f"{name}.{rest}"
+
     def old_key(self, scenario: str, key: str) -> str:
         """The key inside its artifact that an output had before."""
         return self.outputs.get(f"{scenario}.{key}", key)

@@ -48,7 +48,8 @@ class Pages:
             if first is not None and second is not None:
                 self._pair(page, old[first], second)
             elif first is not None:
-                gone.setdefault((old[first].key, old[first].table), []).append(first)
+                key = self._pairs.key_now(old[first].key)
+                gone.setdefault((key, old[first].table), []).append(first)
             elif second is not None:
                 come.append(second)
         for second in come:  # a quote that asks for another form of the same value
@@ -146,18 +147,27 @@ class Pages:
         """Claims whose values moved, the nearest to falling first."""
         found = []
         for was, page in self._pairs.pages:
-            old, new = self._before.claims.get(was, []), self._after.claims.get(page, [])
-            for first, second in aligned(old, new):
+            new = self._after.claims.get(page, [])
+            for first, second in aligned(self._before.claims.get(was, []), new):
                 if first is not None and second is not None:
                     change = self._claim(page, second, *new[second])
                     found += [change] if change else []
-                elif second is not None:
-                    place = self.source(self._after, page).claim(second)
-                    self.texts.append(TextChange(place, "claim", " if ".join(new[second]), True))
-                elif first is not None:
-                    place = self.source(self._before, was).claim(first)
-                    self.texts.append(TextChange(place, "claim", " if ".join(old[first]), False))
         return sorted(found, key=lambda each: (each.new, each.place.page, each.place.line))
+
+    @cached_property
+    def claim_texts(self) -> list[TextChange]:
+        """Claims that came or went, a reworded one as both."""
+        found = []
+        for was, page in self._pairs.pages:
+            old, new = self._before.claims.get(was, []), self._after.claims.get(page, [])
+            for first, second in aligned(old, new):
+                if first is None and second is not None:
+                    place = self.source(self._after, page).claim(second)
+                    found.append(TextChange(place, "claim", " if ".join(new[second]), True))
+                elif second is None and first is not None:
+                    place = self.source(self._before, was).claim(first)
+                    found.append(TextChange(place, "claim", " if ".join(old[first]), False))
+        return found
 
     def _claim(self, page: str, number: int, phrase: str, condition: str) -> ClaimChange | None:
         """A claim of both snapshots, if any value that it rests on moved."""

@@ -191,6 +191,27 @@ def test_a_line_that_moved_or_a_quote_that_asks_for_another_form_is_no_moved_num
     assert found.moved_numbers == []
 
 
+def test_a_quote_of_a_renamed_scenario_is_the_same_quote(history: History) -> None:
+    quotes = (history.path / "results/quotes.json").read_text()
+    moved = {"time": 7.74}
+    history.write(
+        {
+            "results/scenarios/Step.json": None,
+            "results/scenarios/Pace.json": artifact("Pace", moved),
+            "scenarios/Pace.toml": 'title = "A step"\nformerly = "Step"\n',
+            "results/quotes.json": quotes.replace("Step.time", "Pace.time").replace(
+                "7.73 s", "7.74 s"
+            ),
+        }
+    )
+    found = compare("HEAD")
+    assert found.pairs.scenarios == {"Pace": "Step"}
+    assert ("Pace.time", "7.73 s", "7.74 s", "moved") in {
+        (each.key, each.old, each.new, each.why) for each in found.printed
+    }
+    assert not any(each.what == "quote" for each in found.texts)
+
+
 def test_a_figure_that_is_only_drawn_otherwise_is_told_as_that(history: History) -> None:
     history.step(style=1)
     (figure,) = compare("HEAD").figures
