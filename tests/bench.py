@@ -211,7 +211,7 @@ def solver_rows(runs: int) -> list[Row]:
 
 def diff_row(runs: int) -> Row:
     """`mlsysim diff` of the last two revisions that moved what the pages print."""
-    git = ["git", "log", "-2", "--format=%H", "--", "results/quotes.json"]
+    git = ["git", "log", "-2", "--format=%H", '-G"printed": ', "--", "results/quotes.json"]
     newer, older = Command(argv=git).run().split()
     # Its status says what moved; 1 alone is a failure.
     diff = Command(argv=["sh", "-c", f"{COMMANDS / 'mlsysim'} diff {older} {newer}; [ $? -ne 1 ]"])

@@ -121,10 +121,11 @@ def _fits(artifact: Artifact) -> str:
 def modules(before: Snapshot, after: Snapshot) -> list[CodeChange]:
     """Modules that count for some result and say something else, with what in them does.
 
-    Where both locks name modules, those alone count whose lines differ.
+    What counts is what a lock names; with two locks of which one names a module otherwise. A lock
+    of the first schema names none, and two of these let every module count.
     """
     locks = [each.lock.code for each in (before, after)]
-    told = all(any(word == "module" for word, _ in lock) for lock in locks)
+    named = {name for lock in locks for word, name in lock if word == "module"}
     found = []
     for path in sorted({*before.tree.ids, *after.tree.ids}):
         if not (path.startswith("mlsysim/") and path.endswith(".py")):
@@ -133,7 +134,7 @@ def modules(before: Snapshot, after: Snapshot) -> list[CodeChange]:
             continue
         name = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         lines = [lock.get(("module", name)) for lock in locks]
-        if told and lines[0] == lines[1]:
+        if named and (name not in named or lines[0] == lines[1]):
             continue
         parts = _changed_parts(before.text(path), after.text(path))
         if parts:
@@ -144,25 +145,47 @@ def modules(before: Snapshot, after: Snapshot) -> list[CodeChange]:
 def _changed_parts(old: str, new: str) -> list[str]:
     """The functions, classes and names of a module whose code differs, comments aside."""
     was, now = (dict(_definitions(each)) for each in (old, new))
-    return [name for name in dict.fromkeys((*now, *was)) if was.get(name) != now.get(name)]
+    return [
+        name
+        for name in dict.fromkeys((*now, *was))
+        if name not in was or name not in now or _differ(was[name], now[name])
+    ]
 
 
-def _definitions(source: str) -> Iterator[tuple[str, str]]:
+# The text of a definition, and what it is once parsed; nothing for a file that is no Python.
+_Definition = tuple[str, ast.AST | None]
+
+
+def _differ(old: _Definition, new: _Definition) -> bool:
+    if old[0] == new[0]:
+        return False
+    trees = [each and ast.dump(_bare(each)) for _, each in (old, new)]
+    return trees[0] is None or trees[0] != trees[1]
+
+
+def _definitions(source: str) -> Iterator[tuple[str, _Definition]]:
     try:
         tree = ast.parse(source)
     except SyntaxError:
-        yield "the whole file", source
+        yield "the whole file", (source, None)
         return
+    lines = source.split("\n")
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
             for part in node.body:
                 name = getattr(part, "name", None) or _assigned(part)
                 if name:
-                    yield f"{node.name}.{name}", ast.dump(_bare(part))
+                    yield f"{node.name}.{name}", (_text_of(part, lines), part)
             node.body = [part for part in node.body if not getattr(part, "name", "")]
         name = getattr(node, "name", None) or _assigned(node)
         if name and name != "__all__":
-            yield name, ast.dump(_bare(node))
+            yield name, (_text_of(node, lines), node)
+
+
+def _text_of(node: ast.stmt, lines: list[str]) -> str:
+    """The lines of a statement with its decorators; of a class all of them."""
+    above = [each.lineno for each in getattr(node, "decorator_list", ())]
+    return "\n".join(lines[min([node.lineno, *above]) - 1 : node.end_lineno])
 
 
 def _assigned(node: ast.AST) -> str:

@@ -155,6 +155,15 @@ class Pages:
         return sorted(found, key=lambda each: (each.new, each.place.page, each.place.line))
 
     @cached_property
+    def _moved_scenarios(self) -> list[str]:
+        """The scenarios of which some value moved."""
+        return [
+            new.name
+            for old, new in self._pairs.artifacts
+            if old.name != new.name or _values(old) != _values(new)
+        ]
+
+    @cached_property
     def claim_texts(self) -> list[TextChange]:
         """Claims that came or went, a reworded one as both."""
         found = []
@@ -171,6 +180,8 @@ class Pages:
 
     def _claim(self, page: str, number: int, phrase: str, condition: str) -> ClaimChange | None:
         """A claim of both snapshots, if any value that it rests on moved."""
+        if not any(f"{name}." in condition for name in self._moved_scenarios):
+            return None
         slacks = []
         met: list[list[tuple[str, Entry]]] = []
         for snapshot in (self._before, self._after):
@@ -235,6 +246,11 @@ def value(snapshot: Snapshot, key: str) -> Entry | None:
     name, _, rest = key.partition(".")
     artifact = snapshot.artifact(name)
     return artifact.entry(rest) if artifact and rest in artifact else None
+
+
+def _values(artifact: Artifact) -> dict[str, tuple[object, object]]:
+    entries = {**artifact.inputs, **artifact.outputs}
+    return {key: (entry["value"], entry["unit"]) for key, entry in entries.items()}
 
 
 def _said(quote: Quote) -> str:
