@@ -161,6 +161,13 @@ def test_a_class_page_lists_the_properties_of_its_result_with_their_equations() 
         assert not output.unit or f"| {code(output.unit)} |" in row
 
 
+def test_a_class_page_says_what_a_row_of_the_table_of_its_scenarios_is() -> None:
+    with_table = {read(name).kind for name in SCENARIOS if "table" in read(name).content}
+    assert with_table == {k for k in KINDS if "\n## Table\n\n" in pages()[f"reference/classes/{k}"]}
+    page = pages()["reference/classes/CollectiveTimesScenario"]
+    assert "\n## Table\n\nOne row a message: bytes, seconds, and the two parts of them.\n" in page
+
+
 def test_a_class_without_an_example_shows_outputs_of_a_named_scenario() -> None:
     cls, made = KINDS["SelfContainedReplicaScenario"], artifacts_of("SelfContainedReplicaScenario")
     shown = example_of(cls, made)

@@ -52,8 +52,8 @@ def class_page(cls: type[Scenario], artifacts: Sequence[Artifact] = ()) -> str:
     ]
     for output in outputs(cls):
         parts += _inner(output)
-    if cls.table is not Scenario.table:
-        parts += ["## Table", block(prose(_first_paragraph(cls.table)))]
+    if cls.table_rows is not Scenario.table_rows:
+        parts += ["## Table", block(prose(_first_paragraph(cls.table_rows)))]
     return "\n\n".join(parts) + "\n"
 
 
